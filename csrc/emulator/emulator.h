@@ -1,0 +1,35 @@
+// The emulator's host interface: runs a grid of CTAs of an emulated kernel on fibers.
+#pragma once
+#include <cstdint>
+
+#include "hopper_gemm.h"
+#include "hopper_gemm/core/params.h"
+
+namespace hopper_gemm::emulator {
+
+// Host description of a 2-D tensor map, the arguments of cuTensorMapEncodeTiled.
+struct TensorMapSpec {
+  void* address;
+  DataType type;
+  uint64_t extent[2];     // elements, innermost first
+  uint64_t pitch_bytes;   // of dimension 1
+  uint32_t box[2];        // elements
+  Swizzle swizzle;
+};
+
+// Same rules and refusals as cuTensorMapEncodeTiled (throws Error naming the rule).
+TensorMap encode_tensor_map(const TensorMapSpec& spec);
+
+struct Launch {
+  void (*kernel)(const GemmParams&);
+  int64_t grid;
+  int cluster;       // CTAs per cluster, 1-D: CTA i belongs to cluster i / cluster
+  int threads;
+  int shared_bytes;
+  int entry_registers;   // per thread, for the setmaxnreg pool
+  bool is_persistent;
+};
+
+EmulatorReport run(const Launch& launch, const GemmParams& params, const EmulatorOptions& options);
+
+}  // namespace hopper_gemm::emulator

@@ -1,0 +1,113 @@
+// hopper_gemm: the C++ interface. Needs neither torch nor CUDA headers; link libhopper_gemm.
+//
+//   hopper_gemm::Problem p{...};                        // pointers, extents, pitches
+//   int id = hopper_gemm::find_kernel("bf16_bf16_f32_tn_128x256x64_c2x1_s4_cooperative_tma");
+//   hopper_gemm::gemm(id, p, {}, stream);               // throws hopper_gemm::Error
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "hopper_gemm/core/config.h"
+#include "hopper_gemm/core/types.h"
+
+namespace hopper_gemm {
+
+// Thrown before anything is launched or written. `kind` says which of torch's error families it belongs to.
+struct Error : std::runtime_error {
+  enum class Kind { value, type, runtime, not_implemented };
+  Error(Kind kind, const std::string& text) : std::runtime_error(text), kind(kind) {}
+  Kind kind;
+};
+
+// out (m x n, row-major) = A (m x k) * B (k x n). Pitches are in elements between consecutive rows of the stored matrix:
+// A K-major is stored (m, k), MN-major (k, m); B K-major is stored (n, k), MN-major (k, n).
+struct Problem {
+  int64_t m, n, k;
+  DataType input, output;
+  const void* a;
+  int64_t a_pitch;
+  Major a_major;
+  const void* b;
+  int64_t b_pitch;
+  Major b_major;
+  void* out;
+  int64_t out_pitch;
+};
+
+// Run-time choices that do not change the result.
+struct LaunchOptions {
+  Raster raster = Raster::along_m;
+  int group = 8;          // tile rows (or columns) walked together, in clusters
+  int max_ctas = 0;       // 0: what the device can hold; smaller values leave SMs free (persistent schedules)
+};
+
+// What a launch would be or was: for explain() and tests.
+struct LaunchShape {
+  int64_t grid;     // CTAs
+  int cluster;      // CTAs per cluster
+  int threads;      // per CTA
+  int shared_bytes; // dynamic, per CTA
+  int tiles_m, tiles_n;
+  Store store;      // the path the epilogue takes for this problem
+};
+
+struct KernelInfo {
+  std::string name;
+  KernelConfig config;
+  bool compiled;         // for the GPU
+  bool emulated;         // for the emulator
+  bool automatic;        // may be chosen by the selector (false: ablation kernels)
+};
+
+const std::vector<KernelInfo>& kernels();
+int find_kernel(const std::string& name);  // -1: not built
+
+// Empty if the config is valid, else the rule it breaks with got / limit / what to do.
+std::string config_error(const KernelConfig& config);
+
+// Empty if kernel `id` can run the problem, else which rule and which number forbid it.
+std::string problem_error(int id, const Problem& problem);
+
+// Runs on the current CUDA device; `stream` is a cudaStream_t.
+void gemm(int id, const Problem& problem, const LaunchOptions& options, void* stream);
+LaunchShape launch_shape(int id, const Problem& problem, const LaunchOptions& options);
+
+struct DeviceInfo {
+  bool available;       // a Hopper GPU with a driver that can run this build
+  std::string reason;   // if not, why, in a sentence
+  std::string name;
+  int sm_count, major, minor, driver_version, runtime_version;
+  int64_t l2_bytes;
+};
+DeviceInfo device_info(int device);
+
+// What the driver reports for a compiled kernel.
+struct KernelResources {
+  int registers, static_shared_bytes, local_bytes, max_threads, resident_clusters;
+};
+KernelResources kernel_resources(int id, int device);
+
+// --- the emulator: host memory, this process, no GPU
+struct EmulatorOptions {
+  uint64_t seed = 0;
+  int sm_count = 4;       // CTAs that can be resident at once (rounded down to clusters; at least one cluster)
+  bool timed = false;     // virtual clock instead of random interleaving: for timelines
+  bool trace = false;
+};
+struct TraceEvent {
+  int64_t begin, end;     // virtual cycles (timed) or scheduler steps
+  int cta, warpgroup, tile;
+  int activity;           // arch::Activity
+};
+struct EmulatorReport {
+  std::vector<std::string> findings;  // protocol errors; empty for a correct kernel
+  std::vector<TraceEvent> trace;
+  int64_t steps;
+};
+// Throws Error(runtime) with the findings if there are any.
+EmulatorReport gemm_emulated(int id, const Problem& problem, const LaunchOptions& options,
+                             const EmulatorOptions& emulator);
+
+}  // namespace hopper_gemm

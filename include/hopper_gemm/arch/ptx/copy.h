@@ -1,0 +1,61 @@
+// Ordinary data movement: cp.async, stmatrix, global stores, packing (PTX ISA: cp.async, stmatrix, cvt).
+#pragma once
+#include "hopper_gemm/arch/ptx/thread.h"
+
+namespace hopper_gemm::arch {
+
+// 16 bytes global -> shared; the first valid_bytes are read, the rest become zero. Both addresses 16-byte aligned.
+HG_DEVICE void cp_async_16(void* destination, const void* source, uint32_t valid_bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(destination)), "l"(source),
+               "r"(valid_bytes)
+               : "memory");
+}
+HG_DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kGroups>
+HG_DEVICE void cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
+}
+
+// Four 8x8 matrices of 16-bit elements; lane i gives the address of row i%8 of matrix i/8 (16-byte aligned).
+HG_DEVICE void stmatrix_x4(void* row, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
+               "r"(r0), "r"(r1), "r"(r2), "r"(r3)
+               : "memory");
+}
+// Two matrices: lanes 0..15 give the addresses.
+HG_DEVICE void stmatrix_x2(void* row, uint32_t r0, uint32_t r1) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [%0], {%1, %2};" ::"r"(shared_address(row)), "r"(r0),
+               "r"(r1)
+               : "memory");
+}
+
+// An ordinary global store; T is 2, 4 or 8 bytes and `address` aligned to it.
+template <class T>
+HG_DEVICE void store_global(T* address, T value) {
+  *address = value;
+}
+
+// Round to nearest even and pack; `low` is the lower half (the lower column). cvt's first source is the upper half.
+HG_DEVICE uint32_t pack_bf16x2(float low, float high) {
+  uint32_t packed;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+HG_DEVICE uint32_t pack_f16x2(float low, float high) {
+  uint32_t packed;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+// The two f16 halves of `packed` as floats, exactly.
+HG_DEVICE float f16_low(uint32_t packed) {
+  float value;
+  asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\ncvt.f32.f16 %0, l;\n}" : "=f"(value) : "r"(packed));
+  return value;
+}
+HG_DEVICE float f16_high(uint32_t packed) {
+  float value;
+  asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\ncvt.f32.f16 %0, h;\n}" : "=f"(value) : "r"(packed));
+  return value;
+}
+
+}  // namespace hopper_gemm::arch

@@ -1,0 +1,56 @@
+// Thread identity, warp-uniform values and the register pool (PTX ISA: special registers, elect.sync, setmaxnreg).
+#pragma once
+#include <cstdint>
+
+#include "hopper_gemm/arch/wait_point.h"
+
+#define HG_DEVICE __device__ __forceinline__
+#define HG_KERNEL(threads) __global__ void __launch_bounds__(threads, 1)
+#define HG_PARAM(T) const __grid_constant__ T
+#define HG_UNROLL _Pragma("unroll")
+#define HG_NO_UNROLL _Pragma("unroll 1")
+
+namespace hopper_gemm::arch {
+
+HG_DEVICE uint32_t thread_index() { return threadIdx.x; }
+HG_DEVICE uint32_t block_index() { return blockIdx.x; }
+HG_DEVICE uint32_t grid_size() { return gridDim.x; }
+
+// The dynamic shared memory of this CTA, aligned to the 1024-byte period of the 128-byte swizzle.
+template <class T>
+HG_DEVICE T& dynamic_shared() {
+  extern __shared__ __align__(1024) unsigned char hopper_gemm_shared[];
+  return *reinterpret_cast<T*>(hopper_gemm_shared);
+}
+
+HG_DEVICE uint32_t shared_address(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+// The value of lane 0, which the compiler then knows to be the same in the whole warp.
+HG_DEVICE uint32_t warp_uniform(uint32_t value) { return __shfl_sync(0xffffffffu, value, 0); }
+
+// True in exactly one lane of a converged warp; which one is not specified (PTX ISA, elect.sync).
+HG_DEVICE bool elect_one() {
+  uint32_t elected;
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "elect.sync _|p, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(elected));
+  return elected != 0;
+}
+
+// setmaxnreg: executed by all warps of a warpgroup; increase blocks until the pool has the registers.
+template <int kRegisters>
+HG_DEVICE void increase_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+HG_DEVICE void decrease_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+HG_DEVICE void annotate(Activity, int /*tile*/) {}
+
+}  // namespace hopper_gemm::arch

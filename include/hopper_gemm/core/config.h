@@ -1,0 +1,154 @@
+// KernelConfig: one constexpr value says everything about a kernel. Every derived number (threads, bytes,
+// arrivals, registers) is a member function here and is computed nowhere else.
+// config_rule() names the first rule a config breaks; the library turns it into a sentence.
+#pragma once
+#include "hopper_gemm/core/math.h"
+#include "hopper_gemm/core/types.h"
+
+namespace hopper_gemm {
+
+constexpr int kWarpgroupThreads = 128;
+constexpr int kWarpsPerWarpgroup = 4;
+constexpr int kMmaM = 64;                  // rows of one wgmma (PTX ISA, wgmma.mma_async shapes)
+constexpr int kMmaKBytes = 32;             // K extent of one wgmma in bytes, for every type
+constexpr int kSharedMemoryBytes = 232448; // 227 KB: the opt-in maximum of a CTA on sm_90
+constexpr int kRegistersPerSm = 65536;
+constexpr int kTileAlignmentBytes = 1024;  // period of the 128-byte swizzle pattern
+constexpr int kBarrierBytes = 8;
+
+struct KernelConfig {
+  Schedule schedule;
+  DataType input;        // of A and B
+  DataType accumulator;  // f32, or f16 for f16 inputs
+  Major a_major, b_major;
+  int tile_m, tile_n, tile_k;
+  int cluster_m, cluster_n;
+  int stages;
+  int consumers;  // warpgroups that issue wgmma
+  Swizzle a_swizzle, b_swizzle;
+  Store store;
+  int mmas_in_flight;  // wgmma groups left in flight when a stage is released: 1, or 0 for the ablation
+
+  constexpr bool operator==(const KernelConfig&) const = default;
+
+  // --- roles and threads
+  constexpr bool has_producer() const { return schedule >= Schedule::warp_specialized; }
+  constexpr bool is_persistent() const { return schedule >= Schedule::cooperative; }
+  constexpr bool is_pingpong() const { return schedule == Schedule::pingpong; }
+  constexpr bool uses_tma() const { return schedule != Schedule::multistage; }
+  constexpr int warpgroups() const { return consumers + (has_producer() ? 1 : 0); }
+  constexpr int threads() const { return warpgroups() * kWarpgroupThreads; }
+  constexpr int consumer_threads() const { return consumers * kWarpgroupThreads; }
+  constexpr int cluster_size() const { return cluster_m * cluster_n; }
+
+  // --- the part of a tile one warpgroup computes
+  constexpr int warpgroup_m() const { return is_pingpong() ? tile_m : tile_m / consumers; }
+  constexpr int mma_blocks() const { return warpgroup_m() / kMmaM; }
+  // 32-bit accumulator registers of one thread for one wgmma, and in all.
+  constexpr int mma_registers() const { return tile_n / (accumulator == DataType::f16 ? 4 : 2); }
+  constexpr int accumulator_registers() const { return mma_blocks() * mma_registers(); }
+
+  // --- operand tiles in shared memory (core/swizzle.h draws them)
+  constexpr int element_bytes() const { return hopper_gemm::element_bytes(input); }
+  constexpr int mma_k() const { return kMmaKBytes / element_bytes(); }
+  constexpr int a_stage_bytes() const { return tile_m * tile_k * element_bytes(); }
+  constexpr int b_stage_bytes() const { return tile_n * tile_k * element_bytes(); }
+  constexpr int stage_bytes() const { return a_stage_bytes() + b_stage_bytes(); }
+
+  // --- epilogue staging: panels of 64 rows x panel_n columns of 16-bit output, 1 or 2 buffers a warpgroup
+  constexpr int panel_n() const { return gcd(tile_n, 64); }
+  constexpr Swizzle panel_swizzle() const {
+    return panel_n() == 64 ? Swizzle::b128 : panel_n() == 32 ? Swizzle::b64 : panel_n() == 16 ? Swizzle::b32 : Swizzle::none;
+  }
+  constexpr int panel_bytes() const { return kMmaM * panel_n() * 2; }
+  constexpr int panel_buffers() const {
+    if (store == Store::direct) return 0;
+    return fixed_shared_bytes() + consumers * 2 * panel_bytes() <= kSharedMemoryBytes ? 2 : 1;
+  }
+
+  // --- shared memory: stages, staging, then barriers (full, empty, pingpong order: 2 steps x 2 warpgroups)
+  constexpr int barrier_count() const { return 2 * stages + 4; }
+  constexpr int fixed_shared_bytes() const {
+    return stages * stage_bytes() + round_up(barrier_count() * kBarrierBytes, kTileAlignmentBytes);
+  }
+  constexpr int shared_bytes() const { return fixed_shared_bytes() + consumers * panel_buffers() * panel_bytes(); }
+
+  // --- barrier arithmetic (pipeline/tma_ring.h has the protocol table)
+  constexpr int a_sharers() const { return cluster_n; }  // CTAs of one tile row share A
+  constexpr int b_sharers() const { return cluster_m; }  // CTAs of one tile column share B
+  constexpr int full_arrivals() const { return 1; }
+  constexpr int releasing_ctas() const { return cluster_m + cluster_n - 1; }
+  constexpr int empty_arrivals() const {
+    return (is_pingpong() ? 1 : consumers) * kWarpsPerWarpgroup * releasing_ctas();
+  }
+
+  // --- registers: the entry cap is what __launch_bounds__ leaves; setmaxnreg then moves the pool
+  constexpr int entry_registers() const {
+    const int cap = kRegistersPerSm / threads() / 8 * 8;
+    return cap > 255 ? 255 : cap;
+  }
+  constexpr bool moves_registers() const { return has_producer() && consumers >= 2; }
+  constexpr int producer_registers() const {
+    return consumers == 2 ? (accumulator_registers() >= 208 ? 24 : 40) : consumers == 3 ? 32 : 24;
+  }
+  constexpr int consumer_registers() const {
+    const int pool = entry_registers() * warpgroups() - producer_registers();
+    const int each = pool / consumers / 8 * 8;
+    return each > 240 ? 240 : each;
+  }
+};
+
+// Rules a config can break, in the order they are checked.
+enum class ConfigRule : int {
+  valid,
+  types,            // bf16/f16 inputs; f16 accumulation needs f16 inputs
+  tile_m,           // whole 64-row blocks for each consumer warpgroup
+  tile_n,           // wgmma N: 8..256 in steps of 8
+  tile_k,           // whole swizzle atoms of K
+  swizzle,          // an MN-major operand's tile extent is a whole number of swizzle spans
+  consumers,        // how many warpgroups the schedule allows
+  cluster,          // shape, and what the schedule allows
+  multicast_slice,  // each sharer loads a slice of whole 8-row groups
+  stages,
+  accumulators,     // registers of the accumulators against the cap
+  register_pool,    // setmaxnreg targets against the pool
+  store,            // TMA-store panels hold at least 8 columns
+  shared_memory,
+};
+
+constexpr ConfigRule config_rule(const KernelConfig& c) {
+  using enum ConfigRule;
+  if (c.input == DataType::f32 || c.accumulator == DataType::bf16) return types;
+  if (c.accumulator == DataType::f16 && c.input != DataType::f16) return types;
+  if (c.consumers < 1 || c.consumers > 4) return consumers;
+  if (c.schedule == Schedule::pingpong && c.consumers != 2) return consumers;
+  if (c.schedule == Schedule::cooperative && c.consumers < 2) return consumers;
+  if (c.tile_m <= 0 || c.tile_m % kMmaM || c.warpgroup_m() % kMmaM || c.warpgroup_m() == 0 || c.tile_m > 256) return tile_m;
+  if (!c.is_pingpong() && c.tile_m % (kMmaM * c.consumers)) return tile_m;
+  if (c.tile_n < 8 || c.tile_n > 256 || c.tile_n % 8) return tile_n;
+  const int a_span = swizzle_span_bytes(c.a_swizzle) / c.element_bytes();
+  const int b_span = swizzle_span_bytes(c.b_swizzle) / c.element_bytes();
+  if (c.tile_k < c.mma_k() || c.tile_k > 256 || c.tile_k % c.mma_k()) return tile_k;
+  if (c.a_major == Major::k && c.tile_k % a_span) return tile_k;
+  if (c.b_major == Major::k && c.tile_k % b_span) return tile_k;
+  if (c.a_major == Major::mn && c.tile_m % a_span) return swizzle;
+  if (c.b_major == Major::mn && c.tile_n % b_span) return swizzle;
+  if (c.a_stage_bytes() % kTileAlignmentBytes || c.b_stage_bytes() % kTileAlignmentBytes) return swizzle;
+  const bool shape_ok = c.cluster_m >= 1 && c.cluster_n >= 1 && c.cluster_size() <= 4 && c.cluster_m != 3 && c.cluster_n != 3;
+  if (!shape_ok || (!c.uses_tma() && c.cluster_size() != 1)) return cluster;
+  const int a_rows = c.a_major == Major::k ? c.tile_m : c.tile_k;
+  const int b_rows = c.b_major == Major::k ? c.tile_n : c.tile_k;
+  if (a_rows % (8 * c.a_sharers()) || b_rows % (8 * c.b_sharers())) return multicast_slice;
+  if (c.mmas_in_flight < 0 || c.mmas_in_flight > 1 || c.stages < 2 || c.stages > 32) return stages;
+  if (!c.uses_tma() && c.stages < 2 + c.mmas_in_flight) return stages;
+  if (c.mma_registers() + 24 > c.entry_registers()) return accumulators;
+  const int cap = c.moves_registers() ? c.consumer_registers() : c.entry_registers();
+  if (c.accumulator_registers() + 24 > cap) return accumulators;
+  if (c.moves_registers() && c.consumers * c.consumer_registers() + c.producer_registers() > c.entry_registers() * c.warpgroups())
+    return register_pool;
+  if (c.store == Store::tma && c.panel_n() < 8) return store;
+  if (c.shared_bytes() > kSharedMemoryBytes) return shared_memory;
+  return valid;
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,39 @@
+// What a kernel is given at launch. One layout for the GPU and the emulator.
+#pragma once
+#include <cstdint>
+
+#include "hopper_gemm/core/types.h"
+
+namespace hopper_gemm {
+
+// On the GPU a CUtensorMap; in the emulator the decoded description (csrc/emulator/tensor_map.h).
+struct alignas(128) TensorMap {
+  unsigned char opaque[128];
+};
+
+// Tiles of the output and the order in which they are walked (scheduler/tile_order.h).
+struct TileOrder {
+  int tiles_m, tiles_n;  // rounded up to whole clusters
+  int group;             // width of a group of tile rows (or columns) walked together, in clusters; >= 1
+  Raster raster;
+};
+
+// Where a wait that lasts too long is reported (build option HG_WATCHDOG): a host-mapped word, or null.
+using WatchdogReport = unsigned long long;
+
+struct GemmParams {
+  TensorMap a_map, b_map;  // unused by multistage
+  TensorMap out_map;       // used when store == Store::tma
+  const void* a;
+  const void* b;
+  void* out;
+  int64_t a_pitch, b_pitch, out_pitch;  // elements between consecutive rows (or columns, if MN-major)
+  int m, n, k;
+  TileOrder order;
+  DataType out_type;
+  Store store;          // Store::tma only if the kernel has staging buffers and the output can take it
+  bool out_pairs;       // direct store: two adjacent columns may be written as one aligned word
+  WatchdogReport* watchdog;
+};
+
+}  // namespace hopper_gemm
