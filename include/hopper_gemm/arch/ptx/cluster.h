@@ -10,8 +10,8 @@ HG_DEVICE uint32_t cluster_rank() {
   return rank;
 }
 
-// All threads of all CTAs of the cluster; release at arrive, acquire at wait.
-HG_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-HG_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+// All threads of all CTAs of the cluster; release at arrive, acquire at wait. Not .aligned: warps may be diverged.
+HG_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+HG_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 
 }  // namespace hopper_gemm::arch

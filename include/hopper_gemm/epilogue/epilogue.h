@@ -1,0 +1,47 @@
+// One warpgroup's accumulators to the output: picks the store path and the output type, both chosen at run time.
+#pragma once
+#include "hopper_gemm/epilogue/store_direct.h"
+#include "hopper_gemm/epilogue/store_tma.h"
+
+namespace hopper_gemm {
+
+template <class K>
+struct Epilogue {
+  static constexpr KernelConfig c = K::config;
+  const Context<K>& context;
+  bool is_issuer;
+
+  HG_DEVICE static Epilogue make(const Context<K>& context) {
+    return {context, c.store == Store::tma && context.warp == 0 && arch::elect_one()};
+  }
+
+  // Rows m_begin ..., columns n_begin ... of the output.
+  HG_DEVICE void store(const Accumulator<K>& acc, int m_begin, int n_begin) const {
+    const GemmParams& params = context.params;
+    if constexpr (c.store == Store::tma) {
+      if (params.store == Store::tma) {
+        const PanelStore<K> panels{context, is_issuer};
+        if (params.out_type == DataType::bf16) {
+          panels.template store<DataType::bf16>(acc, m_begin, n_begin);
+        } else {
+          panels.template store<DataType::f16>(acc, m_begin, n_begin);
+        }
+        return;
+      }
+    }
+    if (params.out_type == DataType::f32) {
+      store_direct<K, true>(context, acc, m_begin, n_begin);
+    } else {
+      store_direct<K, false>(context, acc, m_begin, n_begin);
+    }
+  }
+
+  // Before the CTA exits: its shared memory must have been read by every store.
+  HG_DEVICE void finish() const {
+    if constexpr (c.store == Store::tma) {
+      if (is_issuer) arch::tma_store_wait_read<0>();
+    }
+  }
+};
+
+}  // namespace hopper_gemm

@@ -1,0 +1,35 @@
+// The producer role of the warp-specialised schedules: one elected thread loads the k-blocks of tile after tile, as far
+// ahead as the ring allows.
+#pragma once
+#include "hopper_gemm/pipeline/tma_ring.h"
+#include "hopper_gemm/scheduler/static_walk.h"
+
+namespace hopper_gemm {
+
+template <class K>
+HG_DEVICE void produce(const Context<K>& context) {
+  if (context.warp != 0 || !arch::elect_one()) return;
+  const int k_blocks = context.k_blocks();
+  typename TmaRing<K>::State state = {0, 1};
+  for (auto walk = StaticWalk<K>::start(context.params); walk.valid(); walk.advance()) {
+    arch::annotate(arch::Activity::load, walk.index);
+    const Tile tile = walk.tile(context);
+    HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) TmaRing<K>::load(context, state, tile, k_block);
+  }
+  arch::annotate(arch::Activity::idle, 0);
+}
+
+// Splits the CTA into its roles and moves registers from the producer to the consumers where the config asks for it.
+template <class K, class Consume>
+HG_DEVICE void split_roles(const Context<K>& context, Consume consume) {
+  constexpr KernelConfig c = K::config;
+  if (context.is_producer()) {
+    if constexpr (c.moves_registers()) arch::decrease_registers<c.producer_registers()>();
+    produce(context);
+  } else {
+    if constexpr (c.moves_registers()) arch::increase_registers<c.consumer_registers()>();
+    consume();
+  }
+}
+
+}  // namespace hopper_gemm

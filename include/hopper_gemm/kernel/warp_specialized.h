@@ -1,0 +1,34 @@
+// KernelTmaWarpSpecialized: a producer warpgroup loads, consumer warpgroups compute one tile. One tile per CTA; grid = tiles.
+#pragma once
+#include "hopper_gemm/epilogue/epilogue.h"
+#include "hopper_gemm/kernel/producer.h"
+#include "hopper_gemm/mainloop/mma.h"
+
+namespace hopper_gemm {
+
+template <class K>
+struct WarpSpecialized {
+  static constexpr KernelConfig c = K::config;
+
+  HG_DEVICE static void run(const Context<K>& context) {
+    split_roles(context, [&] { consume(context); });
+  }
+
+  HG_DEVICE static void consume(const Context<K>& context) {
+    const Tile tile = StaticWalk<K>::start(context.params).tile(context);
+    const int warpgroup_row = static_cast<int>(context.warpgroup) * c.warpgroup_m();
+    const auto epilogue = Epilogue<K>::make(context);
+    Accumulator<K> acc;
+    typename TmaRing<K>::State state = {0, 0};
+
+    arch::annotate(arch::Activity::mainloop, 0);
+    issue_tile(context, acc, state, warpgroup_row, context.k_blocks());
+    retire_tile(context, acc, state);
+    arch::annotate(arch::Activity::epilogue, 0);
+    epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n);
+    epilogue.finish();
+    arch::annotate(arch::Activity::idle, 0);
+  }
+};
+
+}  // namespace hopper_gemm

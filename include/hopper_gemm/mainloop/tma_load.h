@@ -1,0 +1,53 @@
+// TMA loads of one k-block. A tile shared by several CTAs of the cluster is loaded in slices: each sharer loads its slice
+// of the box rows and multicasts it to all of them, so the load work is balanced and every byte leaves L2 once.
+#pragma once
+#include "hopper_gemm/core/swizzle.h"
+#include "hopper_gemm/kernel/context.h"
+#include "hopper_gemm/scheduler/tile_order.h"
+
+namespace hopper_gemm {
+
+struct Slice {
+  uint32_t index;       // which slice this CTA loads
+  uint16_t cta_mask;    // who receives it
+};
+
+// kTile is a function returning the OperandTile, so that its numbers stay compile-time constants.
+template <class K, bool kIsA>
+HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, arch::Barrier& full, int mn_begin,
+                            int k_begin, Slice slice) {
+  constexpr KernelConfig c = K::config;
+  constexpr OperandTile tile = kIsA ? a_tile(c) : b_tile(c);
+  constexpr int sharers = kIsA ? c.a_sharers() : c.b_sharers();
+  constexpr int slice_rows = tile.rows() / sharers;
+  const int row = static_cast<int>(slice.index) * slice_rows;
+  HG_UNROLL for (int box = 0; box < tile.boxes(); ++box) {
+    unsigned char* to = destination + box * tile.box_bytes() + row * tile.span_bytes();
+    const int column = box * tile.span();
+    const int c0 = tile.major == Major::k ? k_begin + column : mn_begin + column;
+    const int c1 = tile.major == Major::k ? mn_begin + row : k_begin + row;
+    if constexpr (sharers == 1) {
+      arch::tma_load(to, map, full, c0, c1);
+    } else {
+      arch::tma_load_multicast(to, map, full, c0, c1, slice.cta_mask);
+    }
+  }
+}
+
+// One thread: both operands of k-block `k_block` into `stage`, completing on full[stage].
+template <class K>
+HG_DEVICE void load_tiles(const Context<K>& context, int stage, Tile tile, int k_block) {
+  constexpr KernelConfig c = K::config;
+  const ClusterPlace place = context.place;
+  uint32_t row_mask = 0;  // CTAs of this cluster row: they share A
+  HG_UNROLL for (int n = 0; n < c.cluster_n; ++n) row_mask |= 1u << (place.m + c.cluster_m * n);
+  const uint32_t column_mask = ((1u << c.cluster_m) - 1) << (c.cluster_m * place.n);  // they share B
+  const Slice a_slice = {place.n, static_cast<uint16_t>(row_mask)};
+  const Slice b_slice = {place.m, static_cast<uint16_t>(column_mask)};
+  const int k_begin = k_block * c.tile_k;
+  SharedPlan<K>& shared = context.shared;
+  load_operand<K, true>(shared.a[stage], context.params.a_map, shared.full[stage], tile.m * c.tile_m, k_begin, a_slice);
+  load_operand<K, false>(shared.b[stage], context.params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin, b_slice);
+}
+
+}  // namespace hopper_gemm

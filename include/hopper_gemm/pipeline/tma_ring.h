@@ -1,0 +1,63 @@
+// The ring of stages between TMA loads and wgmma.
+//
+//   barrier   who arrives                                              how many             who waits
+//   full[s]   the loading thread of this CTA (arrive.expect_tx of the  1 + stage bytes      every consumer warp
+//             whole stage, its peers' multicast slices included)
+//   empty[s]  each consumer warp of every CTA this CTA multicasts      4 x consumers x      the loading thread
+//             into (its cluster row and column, itself once)           (cm + cn - 1)
+//             [pingpong: one warpgroup consumes a stage, so 4 x 1 x ...]
+#pragma once
+#include "hopper_gemm/kernel/context.h"
+#include "hopper_gemm/mainloop/tma_load.h"
+#include "hopper_gemm/pipeline/ring.h"
+
+namespace hopper_gemm {
+
+template <class K>
+struct TmaRing {
+  static constexpr KernelConfig c = K::config;
+  using State = RingState<c.stages>;
+
+  // One thread; make it visible with barrier_init_fence and a cluster-wide barrier.
+  HG_DEVICE static void init(SharedPlan<K>& shared) {
+    for (int stage = 0; stage < c.stages; ++stage) {
+      arch::barrier_init(shared.full[stage], c.full_arrivals());
+      arch::barrier_init(shared.empty[stage], c.empty_arrivals());
+    }
+  }
+
+  // One thread: waits for the stage to be empty and fills it with k-block `k_block` of the tile.
+  HG_DEVICE static void load(const Context<K>& context, State& state, Tile tile, int k_block) {
+    SharedPlan<K>& shared = context.shared;
+    const int stage = state.stage;
+    arch::barrier_wait(shared.empty[stage], state.phase, {arch::Wait::empty, stage});
+    arch::barrier_arrive_expect(shared.full[stage], c.stage_bytes());
+    load_tiles(context, stage, tile, k_block);
+    state.advance();
+  }
+
+  HG_DEVICE static void wait_full(const Context<K>& context, const State& state) {
+    arch::barrier_wait(context.shared.full[state.stage], state.phase, {arch::Wait::full, state.stage});
+  }
+
+  // A consumer warp gives the stage back to every CTA that writes into it, one lane a CTA.
+  HG_DEVICE static void release(const Context<K>& context, int stage) {
+    arch::Barrier& empty = context.shared.empty[stage];
+    if constexpr (c.cluster_size() == 1) {
+      if (context.lane == 0) arch::barrier_arrive(empty);
+    } else {
+      if (context.lane < c.releasing_ctas()) arch::barrier_arrive_cluster(empty, writer_rank(context));
+    }
+  }
+
+ private:
+  // The lane-th CTA that writes into this one: first its cluster row (itself included), then the rest of its column.
+  HG_DEVICE static uint32_t writer_rank(const Context<K>& context) {
+    const ClusterPlace place = context.place;
+    if (context.lane < c.cluster_n) return place.m + c.cluster_m * context.lane;
+    const uint32_t other = context.lane - c.cluster_n;
+    return other + (other >= place.m ? 1 : 0) + c.cluster_m * place.n;
+  }
+};
+
+}  // namespace hopper_gemm
