@@ -19,4 +19,12 @@ struct KernelTable {
 };
 KernelTable kernel_table();  // defined in the generated registry.cpp
 
+// Build option HG_WATCHDOG: points one generated file's waits at a host-mapped word; returns a cudaError_t.
+using WatchdogSetter = int (*)(unsigned long long*);
+struct WatchdogTable {
+  const WatchdogSetter* setters;
+  int count;  // 0: built without the watchdog
+};
+WatchdogTable watchdog_table();  // defined in the generated registry.cpp
+
 }  // namespace hopper_gemm

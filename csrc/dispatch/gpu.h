@@ -1,0 +1,25 @@
+// What the library asks of a CUDA device. gpu_*.cpp answer through the CUDA runtime; without nvcc no_gpu.cpp refuses.
+#pragma once
+#include "operands.h"
+#include "plan.h"
+#include "registry.h"
+
+namespace hopper_gemm::gpu {
+
+// The current device of this thread; throws Error(runtime) with device_info's reason if it cannot run our kernels.
+int current_device();
+int usable_current_device();  // the same, or -1
+
+// Clusters of this kernel that the device holds at once (asked once per device and kernel).
+// Also raises the kernel's shared-memory limit, so call it before the first launch.
+int resident_clusters(int id, int device);
+
+// cuTensorMapEncodeTiled, with the last few maps of this thread remembered.
+TensorMap encode_tensor_map(const TensorMapSpec& spec);
+
+void launch(const KernelEntry& entry, const LaunchShape& shape, const GemmParams& params, void* stream);
+
+// The host-mapped word a stuck wait writes to, made known to the kernels of this device; null without HG_WATCHDOG.
+WatchdogReport* watchdog_word(int device);
+
+}  // namespace hopper_gemm::gpu

@@ -1,0 +1,26 @@
+// The launch itself. Its return code alone is judged; errors of earlier work surface where that work is waited for.
+#include "cuda_check.h"
+#include "gpu.h"
+
+namespace hopper_gemm::gpu {
+
+void launch(const KernelEntry& entry, const LaunchShape& shape, const GemmParams& params, void* stream) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(shape.cluster), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(shape.grid));
+  config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+  config.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &attribute;
+  config.numAttrs = shape.cluster > 1 ? 1 : 0;
+  void* arguments[] = {const_cast<GemmParams*>(&params)};
+  const cudaError_t code = cudaLaunchKernelExC(&config, entry.device_function, arguments);
+  if (code != cudaSuccess)
+    throw Error(Error::Kind::runtime, text("launching kernel ", entry.name, " (", shape.grid, " CTAs of ", shape.threads,
+                                           " threads, clusters of ", shape.cluster, ", ", shape.shared_bytes,
+                                           " bytes of shared memory) failed: ", cudaGetErrorString(code)));
+}
+
+}  // namespace hopper_gemm::gpu

@@ -1,0 +1,82 @@
+// Problem -> GemmParams. Extents of 0 become 1 in tensor maps, which cannot be empty; nothing is read through those.
+#include "operands.h"
+
+#include <algorithm>
+
+#include "hopper_gemm/core/swizzle.h"
+#include "problem_error.h"
+
+namespace hopper_gemm {
+namespace {
+
+int64_t legal_pitch(int64_t contiguous) { return (std::max<int64_t>(contiguous, 1) + 7) / 8 * 8; }
+
+TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* address, DataType type, int64_t mn, int64_t k,
+                           int64_t pitch) {
+  const int64_t inner = std::max<int64_t>(tile.major == Major::k ? k : mn, 1);
+  const int64_t outer = std::max<int64_t>(tile.major == Major::k ? mn : k, 1);
+  return {.address = const_cast<void*>(address),
+          .type = type,
+          .extent = {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)},
+          .pitch_bytes = static_cast<uint64_t>(pitch * element_bytes(type)),
+          .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows() / sharers)},
+          .swizzle = tile.swizzle};
+}
+
+}  // namespace
+
+Problem with_legal_pitches(Problem p) {
+  const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
+  if ((a_k ? p.m : p.k) <= 1 || p.k == 0) p.a_pitch = legal_pitch(a_k ? p.k : p.m);
+  if ((b_k ? p.n : p.k) <= 1 || p.k == 0) p.b_pitch = legal_pitch(b_k ? p.k : p.n);
+  if (p.m <= 1) p.out_pitch = legal_pitch(p.n);
+  if (p.k == 0) {  // A and B are empty and may have no address; the maps still want an aligned one
+    const auto aligned = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p.out) / 256 * 256);
+    p.a = p.b = aligned;
+  }
+  return p;
+}
+
+Store store_path(const KernelConfig& config, const Problem& p) {
+  const bool can = config.store == Store::tma && element_bytes(p.output) == 2 &&
+                   p.out_pitch * element_bytes(p.output) % kAccessBytes == 0 &&
+                   reinterpret_cast<uintptr_t>(p.out) % kAccessBytes == 0;
+  return can ? Store::tma : Store::direct;
+}
+
+TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& p) {
+  return operand_spec(a_tile(config), config.a_sharers(), p.a, p.input, p.m, p.k, p.a_pitch);
+}
+
+TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& p) {
+  return operand_spec(b_tile(config), config.b_sharers(), p.b, p.input, p.n, p.k, p.b_pitch);
+}
+
+TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& p) {
+  return {.address = p.out,
+          .type = p.output,
+          .extent = {static_cast<uint64_t>(std::max<int64_t>(p.n, 1)), static_cast<uint64_t>(std::max<int64_t>(p.m, 1))},
+          .pitch_bytes = static_cast<uint64_t>(p.out_pitch * element_bytes(p.output)),
+          .box = {static_cast<uint32_t>(config.panel_n()), kMmaM},
+          .swizzle = config.panel_swizzle()};
+}
+
+GemmParams make_params(const Problem& p, const TileOrder& order, Store store) {
+  GemmParams params{};
+  params.a = p.a;
+  params.b = p.b;
+  params.out = p.out;
+  params.a_pitch = p.a_pitch;
+  params.b_pitch = p.b_pitch;
+  params.out_pitch = p.out_pitch;
+  params.m = static_cast<int>(p.m);
+  params.n = static_cast<int>(p.n);
+  params.k = static_cast<int>(p.k);
+  params.order = order;
+  params.out_type = p.output;
+  params.store = store;
+  params.out_pairs = p.out_pitch % 2 == 0 && reinterpret_cast<uintptr_t>(p.out) % (2 * element_bytes(p.output)) == 0;
+  return params;
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,25 @@
+// What a kernel is told about A, B and the output: legal pitches, tensor maps, how the output can be written.
+#pragma once
+#include "../emulator/emulator.h"
+#include "hopper_gemm.h"
+#include "hopper_gemm/core/params.h"
+
+namespace hopper_gemm {
+
+using TensorMapSpec = emulator::TensorMapSpec;
+
+// Replaces the pitch of every operand of extent 1 (arbitrary in torch) by a legal one.
+Problem with_legal_pitches(Problem problem);
+
+// Store::tma only if the kernel has staging buffers and TMA can write this output.
+Store store_path(const KernelConfig& config, const Problem& problem);
+
+// One box is what one CTA loads: the sharers of a multicast load a slice of the rows each.
+TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& problem);
+TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& problem);
+TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& problem);
+
+// Everything but the tensor maps, which each machine encodes its own way, and the watchdog.
+GemmParams make_params(const Problem& problem, const TileOrder& order, Store store);
+
+}  // namespace hopper_gemm

@@ -1,0 +1,81 @@
+// The rules of a problem, each with its number: types, majors, extents, pitches, alignment.
+// The pitch of a dimension of extent 1 is never used, so it is not checked (operands.cpp substitutes a legal one).
+#include "problem_error.h"
+
+#include "kernels.h"
+#include "plan.h"
+#include "text.h"
+
+namespace hopper_gemm {
+namespace {
+
+using Kind = Error::Kind;
+
+struct Operand {
+  const char* name;
+  const void* address;
+  int64_t pitch;
+  Major major, kernel_major;
+  int64_t mn, k;
+  const char* mn_name;
+
+  int64_t contiguous() const { return major == Major::k ? k : mn; }
+  int64_t rows() const { return major == Major::k ? mn : k; }
+};
+
+std::optional<Error> check_operand(const Operand& o, DataType type) {
+  if (o.major != o.kernel_major)
+    return Error(Kind::value, text(o.name, " is ", o.major == Major::k ? "K" : o.mn_name, "-major, the kernel reads it ",
+                                   o.kernel_major == Major::k ? "K" : o.mn_name, "-major: choose a kernel of the other layout"));
+  if (o.contiguous() == 0 || o.rows() == 0) return {};
+  const int64_t bytes = element_bytes(type), address = reinterpret_cast<int64_t>(o.address);
+  if (address % kAccessBytes)
+    return Error(Kind::value, text(o.name, " starts ", address % kAccessBytes, " bytes after a multiple of ", kAccessBytes,
+                                   ": its address must be a multiple of ", kAccessBytes, " bytes; copy it to a new tensor"));
+  if (o.rows() == 1) return {};
+  if (o.pitch < o.contiguous())
+    return Error(Kind::value, text(o.name, " has a stride of ", o.pitch, " elements between rows of ", o.contiguous(),
+                                   ": rows must not overlap; copy it to a new tensor"));
+  if (o.pitch * bytes % kAccessBytes || o.pitch * bytes >= int64_t{1} << 40)
+    return Error(Kind::value, text(o.name, " has a stride of ", o.pitch, " elements = ", o.pitch * bytes,
+                                   " bytes between rows: it must be a multiple of ", kAccessBytes, " bytes (", kAccessBytes / bytes,
+                                   " elements) and below 2^40; pad ", o.major == Major::k ? "K" : o.mn_name, " to ",
+                                   (o.contiguous() + kAccessBytes / bytes - 1) / (kAccessBytes / bytes) * (kAccessBytes / bytes)));
+  return {};
+}
+
+std::optional<Error> check_output(const Problem& p) {
+  const int64_t bytes = element_bytes(p.output);
+  if (reinterpret_cast<int64_t>(p.out) % bytes)
+    return Error(Kind::value, text("out is not aligned to its elements of ", bytes, " bytes"));
+  if (p.m > 1 && p.out_pitch < p.n)
+    return Error(Kind::value, text("out has a stride of ", p.out_pitch, " elements between rows of ", p.n, ": rows must not overlap"));
+  return {};
+}
+
+}  // namespace
+
+std::optional<Error> check_problem(const KernelConfig& config, const Problem& p) {
+  for (const auto& [name, extent] : {std::pair{"M", p.m}, {"N", p.n}, {"K", p.k}})
+    if (extent < 0 || extent > kMaxExtent)
+      return Error(Kind::value, text(name, " = ", extent, ": extents are 0 to ", kMaxExtent));
+  if (p.input != config.input)
+    return Error(Kind::type, text("inputs are ", name_of(p.input), ", the kernel takes ", name_of(config.input)));
+  const Operand a{"A", p.a, p.a_pitch, p.a_major, config.a_major, p.m, p.k, "M"};
+  const Operand b{"B", p.b, p.b_pitch, p.b_major, config.b_major, p.n, p.k, "N"};
+  if (auto error = check_operand(a, p.input)) return error;
+  if (auto error = check_operand(b, p.input)) return error;
+  if (auto error = check_output(p)) return error;
+  const int64_t tiles = tiles_along(p.m, config.tile_m, config.cluster_m) * tiles_along(p.n, config.tile_n, config.cluster_n);
+  if (tiles > kMaxExtent)
+    return Error(Kind::value, text("the output has ", tiles, " tiles, more than ", kMaxExtent,
+                                   ": choose a kernel with a larger tile"));
+  return {};
+}
+
+std::string problem_error(int id, const Problem& problem) {
+  const auto error = check_problem(entry_at(id).config, problem);
+  return error ? error->what() : "";
+}
+
+}  // namespace hopper_gemm

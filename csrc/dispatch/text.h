@@ -1,0 +1,30 @@
+// Names of the enumerations as users write them, and a small way to build sentences.
+#pragma once
+#include <sstream>
+#include <string>
+
+#include "hopper_gemm/core/types.h"
+
+namespace hopper_gemm {
+
+constexpr const char* name_of(Schedule schedule) {
+  constexpr const char* names[] = {"multistage", "tma", "warp_specialized", "cooperative", "pingpong"};
+  return names[static_cast<int>(schedule)];
+}
+constexpr const char* name_of(DataType type) {
+  constexpr const char* names[] = {"bf16", "f16", "f32"};
+  return names[static_cast<int>(type)];
+}
+constexpr const char* name_of(Major major) { return major == Major::k ? "k" : "mn"; }
+constexpr const char* name_of(Store store) { return store == Store::direct ? "direct" : "tma"; }
+constexpr const char* name_of(Raster raster) { return raster == Raster::along_m ? "along_m" : "along_n"; }
+
+// Joins its arguments: <format> does not exist in g++ 12.
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+
+}  // namespace hopper_gemm
