@@ -1,0 +1,35 @@
+"""hopper_gemm: hand-written Hopper (sm_90a) matrix multiplication for PyTorch.
+
+>>> c = hopper_gemm.matmul(a, b)                        # a kernel chosen by shape
+>>> c = hopper_gemm.matmul(a, b, schedule="pingpong")   # a schedule chosen by name
+>>> print(hopper_gemm.explain(a, b))                    # which kernel, and why
+"""
+
+from . import errors
+from ._version import __version__
+from .config import Config
+from .device import is_available, unavailable_reason
+from .emulation import Emulator, EmulatorWarning, emulator
+from .errors import HopperGemmError
+from .explanation import Explanation, explain
+from .registry import Kernel, kernels
+from .ops import matmul
+from .schedule import Schedule
+
+__all__ = [
+    "Config",
+    "Emulator",
+    "EmulatorWarning",
+    "Explanation",
+    "HopperGemmError",
+    "Kernel",
+    "Schedule",
+    "__version__",
+    "emulator",
+    "errors",
+    "explain",
+    "is_available",
+    "kernels",
+    "matmul",
+    "unavailable_reason",
+]

@@ -1,0 +1,100 @@
+"""`explain`: which kernel a product gets, why, and why not the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .config import Config
+from .device import card_of
+from .emulation import current_emulator
+from .registry import all_kernels
+from .plan import Plan, Request, make_plan
+from .problem import Problem, read_problem
+from .schedule import Schedule
+from .selector import Card, Prediction, load_model
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The plan for one product; `str()` of it is meant to be read."""
+
+    plan: Plan
+    request: Request
+    card: Card
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel that runs."""
+        return self.plan.kernel.name
+
+    @property
+    def predicted_us(self) -> float:
+        return self.plan.chosen.us
+
+    @property
+    def candidates(self) -> list[Prediction]:
+        """All candidates, fastest first by the model."""
+        return [self.plan.chosen, *self.plan.alternatives]
+
+    def __str__(self) -> str:
+        problem, walk, model = self.plan.problem, self.plan.chosen.walk, load_model()
+        lines = [
+            f"{problem.describe()} on {self.card.name} ({self.card.sm_count} SMs), {self.request}",
+            f"  kernel  {self.kernel}",
+            f"  why     {self.plan.chosen.reason}",
+            f"  walk    {walk.raster}, groups of {walk.group} clusters; about {walk.hbm_bytes / 1e6:.1f} MB from HBM",
+        ]
+        if problem.swapped:
+            lines.append("  swapped out is column-major: the kernel computes out.t() = b.t() @ a.t()")
+        lines.append("  candidates (predicted, not measured):")
+        best = self.plan.chosen.us
+        for prediction in self.candidates[:12]:
+            lines.append(
+                f"    {prediction.us:10.1f} us  {prediction.us / best:5.2f} x  {prediction.kernel.name}"
+                f"  ({prediction.waves:.2f} waves, {prediction.bound})"
+            )
+        if len(self.candidates) > 12:
+            lines.append(f"    ... and {len(self.candidates) - 12} slower ones")
+        for reason, count in self.plan.rejected.items():
+            lines.append(f"  not considered: {count} kernel{'s' * (count != 1)}, {reason}")
+        lines.append(f"  model   {model['card']}, {model['date']}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    *,
+    out: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    schedule: str | Schedule = "auto",
+    config: str | Config | None = None,
+    accumulate: str | None = None,
+) -> Explanation:
+    """What `matmul` with the same arguments would run, without running it.
+
+    Tensors on the CPU are explained for the emulator if one is in force, else for an H200.
+
+    Raises:
+        What `matmul` raises for the same arguments.
+    """
+    request = Request(schedule, config)
+    problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
+    return explain_problem(problem, request, _card_for(a))
+
+
+def explain_problem(problem: Problem, request: Request, card: Card) -> Explanation:
+    """The same for a problem given by numbers, on any card."""
+    usable = [k for k in all_kernels() if (k.emulated if card.name == "emulator" else k.compiled)]
+    return Explanation(make_plan(problem, request, usable or all_kernels(), card), request, card)
+
+
+def _card_for(a: torch.Tensor) -> Card:
+    if a.is_cuda:
+        return card_of(a.get_device())
+    emulator = current_emulator()
+    return Card("emulator", emulator.sm_count) if emulator else Card("an H200 (assumed: the tensors are on the CPU)")

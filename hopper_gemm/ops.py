@@ -1,0 +1,203 @@
+"""`matmul`: the eager entry point. A seen problem costs one dictionary lookup; a new one is read, planned and kept."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+import torch
+
+from . import _extension
+from .config import Config
+from .device import card_of
+from .emulation import Emulator, require_emulator, run_emulated
+from .errors import ArgumentError, did_you_mean, sentence
+from .registry import Kernel, all_kernels
+from .operands import span_elements
+from .plan import Plan, Request, make_plan
+from .problem import DTYPES, Problem, check_grad, check_memory, matrix_of, read_problem
+from .schedule import Schedule, parse_schedule
+from .selector import Card, Prediction
+
+_KEYWORDS = ("out", "out_dtype", "schedule", "config", "accumulate")
+_MAX_CACHED = 4096
+
+
+class _Launch(NamedTuple):
+    """What a repeated call needs: everything that depends on shapes and strides, not on addresses."""
+
+    kernel: int
+    raster: int
+    group: int
+    shape: tuple[int, int]
+    dtype: torch.dtype
+    swapped: bool
+    a_bytes: int
+    b_bytes: int
+    out_bytes: int
+
+
+_launches: dict[tuple[Any, ...], _Launch] = {}
+_C = _extension.load()
+_gemm = _C.gemm
+_empty = torch.empty
+_is_grad_enabled = torch.is_grad_enabled
+
+
+def matmul(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    *,
+    out: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    schedule: str | Schedule = "auto",
+    config: str | Config | None = None,
+    accumulate: str | None = None,
+    **unknown: NoReturn,
+) -> torch.Tensor:
+    """Matrix product of two 2-D tensors by one of this library's Hopper kernels.
+
+    Every layout runs in place: contiguous, transposed and sliced operands, row-major and column-major `out`. Runs on
+    the current stream of the device of `a`. The same inputs give the same bits.
+
+    Args:
+        a: (M, K), bf16 or fp16, on a Hopper GPU (or on the CPU, inside `hopper_gemm.emulator()`).
+        b: (K, N), of the same dtype and device.
+        out: (M, N) tensor to write: bf16, fp16 or fp32, sharing no memory with `a` and `b`.
+        out_dtype: dtype of the result if `out` is not given; that of `a` by default.
+        schedule: "auto", a `Schedule`, its short name ("pingpong") or CUTLASS's name of it.
+        config: a kernel's name, a glob over names, or a `Config`, to choose the kernel by hand.
+        accumulate: "fp16" sums fp16 inputs in fp16 (less exact); otherwise sums are fp32.
+
+    Returns:
+        `out`, or a new contiguous tensor of shape (M, N).
+
+    Raises:
+        ShapeError, StrideError, AlignmentError, OverlapError, OptionError, ScheduleError, ConfigError (ValueError);
+        DTypeError, ArgumentError (TypeError); DeviceError (RuntimeError);
+        UnsupportedProblemError, AutogradError (NotImplementedError). Always before anything is launched or written.
+    """
+    try:
+        key: tuple[Any, ...] = (
+            a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(),
+            schedule, config, accumulate, out_dtype,
+        )  # fmt: skip
+        if out is not None:
+            key += (out.shape, out.stride(), out.dtype, out.get_device())
+        launch = _launches.get(key)
+    except (
+        AttributeError,
+        TypeError,
+    ):  # not tensors, sparse, or an unhashable option: the slow path says what is wrong
+        key, launch = (), None
+    if launch is None or unknown:
+        return _first_call(key, a, b, out, out_dtype, schedule, config, accumulate, unknown)
+    if _is_grad_enabled() and (a.requires_grad or b.requires_grad or (out is not None and out.requires_grad)):
+        check_grad(a, b, out)
+    a_address, b_address = a.data_ptr(), b.data_ptr()
+    if (a_address | b_address) & 15:
+        check_memory(a, b, out)
+    if out is None:
+        out = _empty(launch.shape, dtype=launch.dtype, device=a.device)
+        _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0)
+        return out
+    address = out.data_ptr()
+    if (address < a_address + launch.a_bytes and a_address < address + launch.out_bytes) or (
+        address < b_address + launch.b_bytes and b_address < address + launch.out_bytes
+    ):
+        check_memory(a, b, out)
+    if launch.swapped:
+        _gemm(launch.kernel, b.t(), a.t(), out.t(), launch.raster, launch.group, 0)
+    else:
+        _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0)
+    _mark_written(out)
+    return out
+
+
+def _first_call(
+    key: tuple[Any, ...],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor | None,
+    out_dtype: torch.dtype | None,
+    schedule: str | Schedule,
+    config: str | Config | None,
+    accumulate: str | None,
+    unknown: dict[str, Any],
+) -> torch.Tensor:
+    """Validates, plans, runs; on a GPU also remembers the launch."""
+    _check_keywords(unknown)
+    request = Request(schedule, config)
+    parse_schedule(schedule)
+    problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
+    emulator = require_emulator() if a.device.type == "cpu" else None
+    check_grad(a, b, out)
+    check_memory(a, b, out)
+    shape = (problem.n, problem.m) if problem.swapped else (problem.m, problem.n)
+    given = out is not None
+    if out is None:
+        out = torch.empty(shape, dtype=DTYPES[problem.output], device=a.device)
+    if 0 in (problem.m, problem.n, problem.k):
+        return out.zero_() if problem.k == 0 else out
+    operands = (b.t(), a.t(), out.t()) if problem.swapped else (a, b, out)
+    plan = plan_for(problem, request, operands, emulator)
+    walk = (plan.chosen.walk.raster_index, plan.chosen.walk.group)
+    if emulator is not None:
+        run_emulated(emulator, problem, plan.kernel, walk, *operands)
+    else:
+        if key:
+            _remember(key, plan, problem, shape, a, b, out)
+        _gemm(plan.kernel.id, *operands, *walk, 0)
+    if given:
+        _mark_written(out)
+    return out
+
+
+def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], emulator: Emulator | None) -> Plan:
+    """The plan for a problem on the GPU of its tensors, or on the emulator."""
+    if emulator is not None:
+        built, card = [k for k in all_kernels() if k.emulated], Card("emulator", emulator.sm_count)
+    else:
+        card = card_of(operands[0].get_device())
+        built = [k for k in all_kernels() if k.compiled]
+
+    def can_run(prediction: Prediction) -> str:
+        return str(_C.problem_error(prediction.kernel.id, *operands))
+
+    return make_plan(problem, request, built, card, can_run)
+
+
+def _remember(
+    key: tuple[Any, ...],
+    plan: Plan,
+    problem: Problem,
+    shape: tuple[int, int],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor,
+) -> None:
+    if len(_launches) >= _MAX_CACHED:
+        _launches.clear()
+    sizes = (span_elements(matrix_of("", t)) * t.element_size() for t in (a, b, out))
+    kernel: Kernel = plan.kernel
+    walk = plan.chosen.walk
+    _launches[key] = _Launch(
+        kernel.id, walk.raster_index, walk.group, shape, DTYPES[problem.output], problem.swapped, *sizes
+    )
+
+
+def _mark_written(out: torch.Tensor) -> None:
+    """Tells autograd that `out` changed in place, as torch's own out= does."""
+    if not out.is_inference():
+        torch.autograd.graph.increment_version(out)
+
+
+def _check_keywords(unknown: dict[str, Any]) -> None:
+    if unknown:
+        name = next(iter(unknown))
+        raise ArgumentError(
+            sentence(
+                f"matmul got an unexpected keyword argument {name!r}",
+                expected=f"one of {', '.join(_KEYWORDS)}",
+                fix=did_you_mean(name, _KEYWORDS),
+            )
+        )

@@ -1,0 +1,144 @@
+"""From a problem to one kernel: which kernels may run it, which of them the model prefers, and the texts for "none"."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from .config import Config, matching
+from .errors import UnsupportedProblemError, sentence
+from .registry import Kernel
+from .problem import Problem
+from .schedule import Schedule, parse_schedule
+from .selector import Card, Prediction, load_model, rank
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller named: a schedule and / or a config, both optional."""
+
+    schedule: str | Schedule = "auto"
+    config: str | Config | None = None
+
+    def __str__(self) -> str:
+        if self.config is None:
+            return f"schedule {str(self.schedule)!r}"
+        beside = "" if self.schedule == "auto" else f" with schedule {str(self.schedule)!r}"
+        return f"config {str(self.config)!r}{beside}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The kernel and walk for one problem; `alternatives` are the other candidates, best first."""
+
+    problem: Problem
+    chosen: Prediction
+    alternatives: Sequence[Prediction] = field(repr=False)
+    rejected: dict[str, int] = field(repr=False)  # reason -> kernels of the build it rules out
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.chosen.kernel
+
+
+def make_plan(
+    problem: Problem,
+    request: Request,
+    built: Sequence[Kernel],
+    card: Card,
+    can_run: Callable[[Prediction], str] = lambda prediction: "",
+) -> Plan:
+    """Picks the kernel the model predicts to be fastest among those that may run the problem.
+
+    Args:
+        built: kernels that exist for the machine at hand (compiled, or emulated).
+        can_run: the library's own last word: an empty text, or the rule that forbids this kernel.
+
+    Raises:
+        ScheduleError, ConfigError: the request names nothing that exists.
+        UnsupportedProblemError: it exists but cannot run this problem: which rule, which number.
+    """
+    candidates, rejected = candidates_for(problem, request, built)
+    if not candidates:
+        raise UnsupportedProblemError(
+            sentence(
+                "this build holds no kernels for this machine",
+                fix="rebuild where nvcc 13 is found; what was built is shown by: python -m hopper_gemm info",
+            )
+        )
+    ranked = rank(problem, candidates, card, load_model())
+    refusals: dict[str, int] = {}
+    for position, prediction in enumerate(ranked):
+        refusal = can_run(prediction)
+        if not refusal:
+            plan = Plan(problem, prediction, ranked[:position] + ranked[position + 1 :], rejected | refusals)
+            _log(plan, request)
+            return plan
+        refusals[refusal] = refusals.get(refusal, 0) + 1
+    raise UnsupportedProblemError(
+        sentence(f"{request} cannot run this problem ({problem.describe()}): {next(iter(refusals))}")
+    )
+
+
+def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) -> tuple[list[Kernel], dict[str, int]]:
+    """Kernels that may run the problem as requested, and why the others may not."""
+    schedule = parse_schedule(request.schedule)
+    rejected: dict[str, int] = {}
+    pool = list(built)
+    if request.config is not None:
+        pool = matching(request.config, pool, schedule, problem.input)
+    layouts = " or ".join(problem.layouts)
+    rules: list[tuple[str, Callable[[Kernel], bool]]] = [
+        (f"of another schedule than {schedule}", lambda k: schedule in (None, k.schedule)),
+        (f"of another input type than {problem.input}", lambda k: k.input == problem.input),
+        ("only for calls that name them by config=", lambda k: _may_be_chosen(k, problem, request)),
+        (f"of another accumulator than {problem.accumulate}", lambda k: problem.accumulate in (None, k.accumulator)),
+        (f"of another layout than {layouts}", lambda k: k.layout in problem.layouts),
+    ]
+    for reason, keeps in rules:
+        kept = [k for k in pool if keeps(k)]
+        if len(kept) < len(pool):
+            rejected[reason] = len(pool) - len(kept)
+        if pool and not kept:
+            rejected[reason] = len(pool)
+            nearest = min(pool, key=lambda k: (k.layout not in problem.layouts, k.id)).name
+            raise UnsupportedProblemError(_why_none(problem, request, reason, len(pool), nearest))
+        pool = kept
+    # A row or a column can be read two ways: the first that has kernels. fp16 sums only where nothing else matches.
+    for layout in problem.layouts:
+        if any(k.layout == layout for k in pool):
+            pool = [k for k in pool if k.layout == layout]
+            break
+    exact = [k for k in pool if k.accumulator == "f32"]
+    return (exact or pool) if problem.accumulate is None else pool, rejected
+
+
+def _may_be_chosen(kernel: Kernel, problem: Problem, request: Request) -> bool:
+    if request.config is not None or kernel.automatic:
+        return True
+    return problem.accumulate == "f16" and kernel.accumulator == "f16"
+
+
+def _why_none(problem: Problem, request: Request, reason: str, count: int, nearest: str) -> str:
+    kernels = "the one kernel it names is" if count == 1 else f"all {count} kernels it leaves are"
+    return sentence(
+        f"{request} cannot run this problem: {kernels} {reason}",
+        got=f"{problem.describe()}; the nearest kernel is {nearest}",
+        expected="a kernel of this type and layout, as listed by: python -m hopper_gemm list",
+        fix="leave schedule= and config= away to let the selector choose",
+    )
+
+
+_logged: set[tuple[str, str, str]] = set()
+
+
+def _log(plan: Plan, request: Request) -> None:
+    """HOPPER_GEMM_LOG=1: kernel and reason on stderr, once per problem."""
+    if os.environ.get("HOPPER_GEMM_LOG", "0") in ("", "0"):
+        return
+    line = (plan.problem.describe(), str(request), plan.kernel.name)
+    if line not in _logged:
+        _logged.add(line)
+        print(f"hopper_gemm: {line[0]}, {line[1]}: {line[2]} ({plan.chosen.reason})", file=sys.stderr)

@@ -1,0 +1,105 @@
+"""The kernels of this build as objects: what each one is, and a filter by name."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _extension
+from .schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel of the build. Tiles are (M, N, K) in elements, clusters (M, N) in CTAs."""
+
+    id: int = field(repr=False)
+    name: str
+    schedule: Schedule = field(repr=False)
+    input: str = field(repr=False)
+    accumulator: str = field(repr=False)
+    layout: str = field(repr=False)
+    tile: tuple[int, int, int] = field(repr=False)
+    cluster: tuple[int, int] = field(repr=False)
+    stages: int = field(repr=False)
+    consumers: int = field(repr=False)
+    swizzles: tuple[int, int] = field(repr=False)
+    store: str = field(repr=False)
+    mmas_in_flight: int = field(repr=False)
+    threads: int = field(repr=False)
+    shared_bytes: int = field(repr=False)
+    compiled: bool
+    emulated: bool
+    automatic: bool
+
+    @property
+    def smem(self) -> int:
+        """Dynamic shared memory of a CTA in bytes."""
+        return self.shared_bytes
+
+    @property
+    def registers(self) -> int | None:
+        """Registers of a thread at entry as the driver reports them; None without a Hopper GPU."""
+        return resident(self.id)["registers"] if self.compiled and _has_gpu() else None
+
+    @property
+    def cluster_size(self) -> int:
+        return self.cluster[0] * self.cluster[1]
+
+
+def kernels(pattern: str = "*") -> list[Kernel]:
+    """Kernels of this build whose name matches a glob, in registry order.
+
+    >>> [k.name for k in hopper_gemm.kernels("bf16_*_tn_*_pingpong_*")]
+    """
+    return [k for k in all_kernels() if fnmatch.fnmatchcase(k.name, pattern)]
+
+
+@functools.cache
+def all_kernels() -> tuple[Kernel, ...]:
+    """Every kernel of the build."""
+    return tuple(kernel_of(i, record) for i, record in enumerate(_extension.load().kernels()))
+
+
+@functools.cache
+def by_name() -> dict[str, Kernel]:
+    return {k.name: k for k in all_kernels()}
+
+
+def kernel_of(index: int, record: Mapping[str, Any]) -> Kernel:
+    """A Kernel from one record of `_C.kernels()` (fields of manifest.Row and the derived numbers)."""
+    letters = ("t" if record["a_major"] == "k" else "n") + ("n" if record["b_major"] == "k" else "t")
+    return Kernel(
+        id=int(record.get("id", index)),
+        name=record["name"],
+        schedule=Schedule(record["schedule"]),
+        input=record["input"],
+        accumulator=record["accumulator"],
+        layout=letters,
+        tile=(record["tile_m"], record["tile_n"], record["tile_k"]),
+        cluster=(record["cluster_m"], record["cluster_n"]),
+        stages=record["stages"],
+        consumers=record["consumers"],
+        swizzles=(record["a_swizzle"], record["b_swizzle"]),
+        store=record["store"],
+        mmas_in_flight=record["mmas_in_flight"],
+        threads=record["threads"],
+        shared_bytes=record["shared_bytes"],
+        compiled=record["compiled"],
+        emulated=record["emulated"],
+        automatic=record["automatic"],
+    )
+
+
+@functools.cache
+def resident(kernel_id: int, device: int = 0) -> dict[str, int]:
+    """What the driver reports for a compiled kernel: registers, bytes, clusters that can be resident at once."""
+    return dict(_extension.load().kernel_resources(kernel_id, device))
+
+
+@functools.cache
+def _has_gpu() -> bool:
+    return bool(_extension.load().device_info(0)["available"])
