@@ -12,7 +12,6 @@ struct Slice {
   uint16_t cta_mask;    // who receives it
 };
 
-// kTile is a function returning the OperandTile, so that its numbers stay compile-time constants.
 template <class K, bool kIsA>
 HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, arch::Barrier& full, int mn_begin,
                             int k_begin, Slice slice) {
@@ -21,7 +20,8 @@ HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, ar
   constexpr int sharers = kIsA ? c.a_sharers() : c.b_sharers();
   constexpr int slice_rows = tile.rows() / sharers;
   const int row = static_cast<int>(slice.index) * slice_rows;
-  HG_UNROLL for (int box = 0; box < tile.boxes(); ++box) {
+  // At most 4 at a time: the addresses of 32 boxes would not fit in the producer's 40 registers.
+  HG_UNROLL_4 for (int box = 0; box < tile.boxes(); ++box) {
     unsigned char* to = destination + box * tile.box_bytes() + row * tile.span_bytes();
     const int column = box * tile.span();
     const int c0 = tile.major == Major::k ? k_begin + column : mn_begin + column;
