@@ -42,7 +42,7 @@ HG_DEVICE void barrier_arrive_expect(Barrier& barrier, uint32_t bytes) {
 // Build option: a wait of more than 2 s writes who waited for what to a host-mapped word and traps.
 // (assert or printf here would make ptxas serialise wgmma; __trap does not.)
 namespace watchdog {
-__device__ inline unsigned long long* report = nullptr;
+static __device__ unsigned long long* report = nullptr;  // one per translation unit: the product is not built with -rdc
 HG_DEVICE uint64_t nanoseconds() {
   uint64_t t;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
