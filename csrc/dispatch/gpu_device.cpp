@@ -7,7 +7,7 @@
 #include "gpu.h"
 #include "kernels.h"
 #include "text.h"
-#include "watchdog.h"
+#include "runtime.h"
 
 namespace hopper_gemm {
 namespace {
@@ -151,6 +151,15 @@ KernelResources kernel_resources(int id, int device) {
           .local_bytes = static_cast<int>(attributes.localSizeBytes),
           .max_threads = attributes.maxThreadsPerBlock,
           .resident_clusters = gpu::resident_clusters(id, device)};
+}
+
+void use_device(int device) {
+  int current = -1;
+  if (cudaGetDevice(&current) != cudaSuccess || current != device) {
+    const DeviceInfo& info = state_of(device).info;
+    if (!info.available) throw Error(Error::Kind::runtime, "cannot run on the GPU: " + info.reason);
+    gpu::check(cudaSetDevice(device), "making the tensors' device current");
+  }
 }
 
 std::string cuda_version() { return version_text(CUDART_VERSION); }

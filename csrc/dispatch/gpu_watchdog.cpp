@@ -1,6 +1,6 @@
 // Build option HG_WATCHDOG: one host-mapped word that a wait of more than 2 s writes before it traps (arch/ptx/barrier.h).
 // Pinned host memory outlives the context that the trap destroys, so it can be read after the failed synchronisation.
-#include "watchdog.h"
+#include "runtime.h"
 
 #include <mutex>
 

@@ -1,7 +1,7 @@
 // The build without nvcc: everything that needs a GPU says how to get one. Linked instead of gpu_*.cpp.
 #include "gpu.h"
 #include "text.h"
-#include "watchdog.h"
+#include "runtime.h"
 
 namespace hopper_gemm {
 namespace {
@@ -32,5 +32,6 @@ DeviceInfo device_info(int) {
 KernelResources kernel_resources(int, int) { refuse(); }
 std::string watchdog_report() { return ""; }
 std::string cuda_version() { return ""; }
+void use_device(int) { refuse(); }
 
 }  // namespace hopper_gemm

@@ -33,13 +33,11 @@ std::optional<Error> check_operand(const Operand& o, DataType type) {
     return Error(Kind::value, text(o.name, " starts ", address % kAccessBytes, " bytes after a multiple of ", kAccessBytes,
                                    ": its address must be a multiple of ", kAccessBytes, " bytes; copy it to a new tensor"));
   if (o.rows() == 1) return {};
-  if (o.pitch < o.contiguous())
-    return Error(Kind::value, text(o.name, " has a stride of ", o.pitch, " elements between rows of ", o.contiguous(),
-                                   ": rows must not overlap; copy it to a new tensor"));
-  if (o.pitch * bytes % kAccessBytes || o.pitch * bytes >= int64_t{1} << 40)
+  // Rows may overlap (a sliding window), but TMA has no stride of 0.
+  if (o.pitch <= 0 || o.pitch * bytes % kAccessBytes || o.pitch * bytes >= int64_t{1} << 40)
     return Error(Kind::value, text(o.name, " has a stride of ", o.pitch, " elements = ", o.pitch * bytes,
                                    " bytes between rows: it must be a multiple of ", kAccessBytes, " bytes (", kAccessBytes / bytes,
-                                   " elements) and below 2^40; pad ", o.major == Major::k ? "K" : o.mn_name, " to ",
+                                   " elements), above 0 and below 2^40; pad ", o.major == Major::k ? "K" : o.mn_name, " to ",
                                    (o.contiguous() + kAccessBytes / bytes - 1) / (kAccessBytes / bytes) * (kAccessBytes / bytes)));
   return {};
 }

@@ -1,0 +1,123 @@
+// The extension module hopper_gemm._C: host C++ over libhopper_gemm, no CUDA headers, so one source serves CPU and CUDA
+// builds of torch. The current stream comes from torch's own device interface.
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "dicts.h"
+#include "runtime.h"
+#include "tensors.h"
+#include "text.h"
+
+namespace hopper_gemm {
+namespace {
+
+LaunchOptions options_of(int raster, int group, int max_ctas) {
+  return {.raster = raster == 0 ? Raster::along_m : Raster::along_n, .group = group, .max_ctas = max_ctas};
+}
+
+void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group, int max_ctas) {
+  const Problem problem = problem_of(id, a, b, out);
+  if (!a.is_cuda())
+    throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": kernels run on CUDA tensors; gemm_emulated takes CPU tensors"));
+  const py::gil_scoped_release released;
+  const c10::DeviceGuard guard(a.device());
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(a.device().type()).getStream(a.device());
+  use_device(a.device().index());
+  gemm(id, problem, options_of(raster, group, max_ctas), stream.native_handle());
+}
+
+py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
+                             uint64_t seed, int sm_count, bool timed, bool trace) {
+  const Problem problem = problem_of(id, a, b, out);
+  if (!a.is_cpu()) throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": the emulator takes CPU tensors"));
+  EmulatorReport report;
+  {
+    const py::gil_scoped_release released;
+    report = gemm_emulated(id, problem, options_of(raster, group, 0),
+                           {.seed = seed, .sm_count = sm_count, .timed = timed, .trace = trace});
+  }
+  return report_dict(report);
+}
+
+std::string problem_error_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+  try {
+    return problem_error(id, problem_of(id, a, b, out));
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+py::dict launch_shape_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
+                            int max_ctas) {
+  const Problem problem = problem_of(id, a, b, out);
+  if (a.is_cuda()) use_device(a.device().index());
+  return launch_dict(launch_shape(id, problem, options_of(raster, group, max_ctas)));
+}
+
+py::list kernel_list() {
+  py::list list;
+  for (int id = 0; id < static_cast<int>(kernels().size()); ++id) list.append(kernel_dict(id));
+  return list;
+}
+
+py::dict build_info() {
+  py::dict d;
+  d["torch"] = HG_TORCH_VERSION;
+  d["cuda"] = cuda_version();
+  d["sources_sha"] = sources_sha();
+  d["compiler"] = __VERSION__;
+  return d;
+}
+
+// "2.13" of "2.13.0+cpu": patch releases of torch keep their C++ interface.
+std::string minor_version(const std::string& version) { return version.substr(0, version.find('.', version.find('.') + 1)); }
+
+void check_torch() {
+  const auto found = py::module_::import("torch").attr("__version__").cast<std::string>();
+  if (minor_version(found) != minor_version(HG_TORCH_VERSION))
+    throw py::import_error(text("hopper_gemm._C was built against torch ", HG_TORCH_VERSION, " and this is torch ", found,
+                                ": build it again with `pip install --no-build-isolation .`"));
+}
+
+PyObject* exception_of(Error::Kind kind) {
+  switch (kind) {
+    case Error::Kind::value: return PyExc_ValueError;
+    case Error::Kind::type: return PyExc_TypeError;
+    case Error::Kind::not_implemented: return PyExc_NotImplementedError;
+    case Error::Kind::runtime: break;
+  }
+  return PyExc_RuntimeError;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  check_torch();
+  py::register_local_exception_translator([](std::exception_ptr pointer) {
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      PyErr_SetString(exception_of(error.kind), error.what());
+    }
+  });
+  m.def("gemm", &gemm_torch, "id, a, b, out, raster (0: along M, 1: along N), group, max_ctas: out = a @ b on the current stream",
+        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0);
+  m.def("gemm_emulated", &gemm_emulated_torch, "The same on CPU tensors, in the emulator; returns its report",
+        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
+        py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false);
+  m.def("problem_error", &problem_error_torch, "Why a kernel cannot run a problem, '' if it can",
+        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"));
+  m.def("launch_shape", &launch_shape_torch, "Grid, cluster, threads, shared memory, tiles and store path of a launch",
+        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0);
+  m.def("kernels", &kernel_list, "The kernels of this build as dicts");
+  m.def("config_error", [](const py::dict& fields) { return config_error(config_of(fields)); },
+        "The rule a config breaks, with got, limit and what to do; '' if it is valid", py::arg("fields"));
+  m.def("device_info", [](int device) { return device_dict(device_info(device)); }, "What is known of a CUDA device", py::arg("device"));
+  m.def("kernel_resources", [](int id, int device) { return resources_dict(kernel_resources(id, device)); },
+        "What the driver reports for a compiled kernel", py::arg("id"), py::arg("device") = 0);
+  m.def("watchdog_report", &watchdog_report, "What a stuck wait reported (build option HG_WATCHDOG), '' if nothing");
+  m.def("build_info", &build_info, "torch and CUDA versions built against, hash of the sources");
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,13 @@
+// torch tensors -> Problem. `a` is (M, K), `b` is (K, N), `out` is (M, N), as in out = a @ b.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "hopper_gemm.h"
+
+namespace hopper_gemm {
+
+// The operands as kernel `id` reads them: the kernel fixes each major, the tensors must be contiguous that way (a
+// dimension of extent 1 is contiguous whatever its stride). Throws Error if they are not.
+Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out);
+
+}  // namespace hopper_gemm
