@@ -39,13 +39,14 @@ HG_DEVICE void barrier_arrive_expect(Barrier& barrier, uint32_t bytes) {
 }
 
 #if defined(HG_WATCHDOG)
-// Build option: a wait of more than 2 s writes who waited for what to a host-mapped word and traps.
-// (assert or printf here would make ptxas serialise wgmma; __trap does not.)
+// Build option: a wait of more than 2 s writes who waited for what to a host-mapped word and kills the grid with a store
+// to address 0. (assert and printf would make ptxas serialise wgmma; trap makes it forget the registers that setmaxnreg
+// gave, so kernels with 192 accumulators spill: C7512.)
 namespace watchdog {
 static __device__ unsigned long long* report = nullptr;  // one per translation unit: the product is not built with -rdc
-HG_DEVICE uint64_t nanoseconds() {
-  uint64_t t;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+HG_DEVICE uint32_t nanoseconds() {  // wraps after 4.3 s; 32 bits because kernels with 192 accumulators have none to spare
+  uint32_t t;
+  asm volatile("mov.u32 %0, %globaltimer_lo;" : "=r"(t));
   return t;
 }
 HG_DEVICE void bark(uint32_t parity, WaitPoint point) {
@@ -56,12 +57,12 @@ HG_DEVICE void bark(uint32_t parity, WaitPoint point) {
     *static_cast<volatile unsigned long long*>(report) = word;
     asm volatile("fence.sc.sys;" ::: "memory");
   }
-  asm volatile("trap;");
+  asm volatile("st.volatile.global.u32 [%0], 0;" ::"l"(0ull) : "memory");
 }
 }  // namespace watchdog
 
 HG_DEVICE void barrier_wait(Barrier& barrier, uint32_t parity, WaitPoint point) {
-  const uint64_t start = watchdog::nanoseconds();
+  const uint32_t start = watchdog::nanoseconds();
   for (;;) {
     uint32_t done;
     asm volatile(
@@ -72,7 +73,7 @@ HG_DEVICE void barrier_wait(Barrier& barrier, uint32_t parity, WaitPoint point) 
         : "r"(shared_address(&barrier)), "r"(parity)
         : "memory");
     if (done) return;
-    if (watchdog::nanoseconds() - start > 2000000000ull) watchdog::bark(parity, point);
+    if (watchdog::nanoseconds() - start > 2000000000u) watchdog::bark(parity, point);
   }
 }
 #else
