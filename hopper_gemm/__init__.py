@@ -12,8 +12,8 @@ from .device import is_available, unavailable_reason
 from .emulation import Emulator, EmulatorWarning, emulator
 from .errors import HopperGemmError
 from .explanation import Explanation, explain
-from .registry import Kernel, kernels
 from .ops import matmul
+from .registry import Kernel, kernels
 from .schedule import Schedule
 
 __all__ = [

@@ -17,8 +17,8 @@ import torch
 
 from . import _extension
 from .errors import DeviceError, sentence
-from .registry import Kernel
 from .problem import Problem
+from .registry import Kernel
 
 # Multiply-adds (of whole tiles) the emulator does in a second on one core.
 EMULATED_MACS_PER_SECOND = 2.5e8

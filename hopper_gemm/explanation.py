@@ -9,9 +9,9 @@ import torch
 from .config import Config
 from .device import card_of
 from .emulation import current_emulator
-from .registry import all_kernels
 from .plan import Plan, Request, make_plan
 from .problem import Problem, read_problem
+from .registry import all_kernels
 from .schedule import Schedule
 from .selector import Card, Prediction, load_model
 

@@ -108,7 +108,7 @@ def _unreadable(matrix: Matrix, inner_dims: list[int], asked: str) -> StrideErro
             sentence(
                 f"{name} has no contiguous dimension, and kernels read rows or columns of adjacent elements",
                 got=f"{name} of shape {shape} with strides {stride} for {asked}",
-                expected="stride 1 in either dimension (row-major, transposed and sliced tensors are all read in place)",
+                expected="stride 1 in either dimension (row-major, transposed and sliced tensors are read in place)",
                 fix=f"to make such a copy: {name}.contiguous()",
             )
         )
@@ -135,7 +135,7 @@ def _unreadable(matrix: Matrix, inner_dims: list[int], asked: str) -> StrideErro
     step = ALIGNMENT_BYTES // matrix.element_bytes
     return AlignmentError(
         sentence(
-            f"the row pitch of {name} is not aligned: TMA and 16-byte cp.async need a multiple of 16 bytes between rows",
+            f"the row pitch of {name} is not aligned: TMA and cp.async need a multiple of 16 bytes between rows",
             got=f"{name}.stride({1 - inner}) = {pitch} elements = {pitch_bytes} bytes (shape {shape}) for {asked}",
             expected=f"a multiple of {step} elements; the nearest above is {(pitch + step - 1) // step * step}",
             fix=f"keep {name} in a buffer whose rows are padded to that, and pass the slice of it",
@@ -147,7 +147,7 @@ def misaligned_pointer(name: str, address: int, storage_offset: int, element_byt
     """The error for a tensor that starts off a 16-byte boundary."""
     return AlignmentError(
         sentence(
-            f"{name} is not aligned: its first element must lie on a 16-byte boundary (the rule of TMA and 16-byte cp.async)",
+            f"{name} is not aligned: its first element must lie on a 16-byte boundary, the rule of TMA and cp.async",
             got=f"an address {address % ALIGNMENT_BYTES} bytes past one ({name}.storage_offset() = {storage_offset})",
             expected=f"an offset that is a multiple of {ALIGNMENT_BYTES // element_bytes} elements",
             fix=f"to make an aligned copy: {name}.clone()",

@@ -11,10 +11,10 @@ from .config import Config
 from .device import card_of
 from .emulation import Emulator, require_emulator, run_emulated
 from .errors import ArgumentError, did_you_mean, sentence
-from .registry import Kernel, all_kernels
 from .operands import span_elements
 from .plan import Plan, Request, make_plan
 from .problem import DTYPES, Problem, check_grad, check_memory, matrix_of, read_problem
+from .registry import Kernel, all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from .config import Config, matching
 from .errors import UnsupportedProblemError, sentence
-from .registry import Kernel
 from .problem import Problem
+from .registry import Kernel
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction, load_model, rank
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .registry import Kernel
 from .problem import Problem
+from .registry import Kernel
 from .schedule import Schedule
 from .walk import Walk, best_walk
 
@@ -125,7 +125,7 @@ def resident_ctas(kernel: Kernel, card: Card, model: Mapping[str, Any]) -> int:
 def _usable_sms(kernel: Kernel, card: Card, model: Mapping[str, Any]) -> int:
     """SMs that clusters of this size can cover (66 clusters of 2 but only 30 of 4 were resident on 132 SMs)."""
     size = kernel.cluster_size
-    fill = model["schedule_clusters_of_4_fill"] if size >= 4 else 1.0
+    fill = model["clusters_of_4_fill"] if size >= 4 else 1.0
     return max(size, int(card.sm_count * fill) // size * size)
 
 

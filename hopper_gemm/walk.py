@@ -1,7 +1,7 @@
 """The order in which a kernel walks its tiles: raster and group, chosen for reuse in L2.
 
-`along_m` walks bands of `group` clusters of tile rows, down each band first; `along_n` is the same with rows and columns
-exchanged (include/hopper_gemm/scheduler/tile_order.h).
+`along_m` walks bands of `group` clusters of tile rows, down each band first; `along_n` is the same with rows and
+columns exchanged (include/hopper_gemm/scheduler/tile_order.h).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .registry import Kernel
 from .problem import Problem
+from .registry import Kernel
 
 RASTERS = ("along_m", "along_n")
 GROUPS = (1, 2, 4, 8, 16)

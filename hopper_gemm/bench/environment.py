@@ -1,0 +1,74 @@
+"""Where and from what a result was measured: GPU, power limit, versions, commit, a hash of the sources."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def environment(mode: str) -> dict[str, Any]:
+    """The head of a result file."""
+    smi = _smi("power.limit", "clocks.current.sm")
+    return {
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "power_limit_w": smi[0],
+        "sm_clock_mhz": smi[1],
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "commit": commit(),
+        "sources_sha": sources_sha(),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        "command": " ".join(["python -m hopper_gemm", *sys.argv[1:]]) if sys.argv else "",
+        "mode": mode,
+    }
+
+
+def sources_sha() -> str | None:
+    """Hash of include/, csrc/ and the manifest beside the package; None where the sources are not there."""
+    files = [_ROOT / "hopper_gemm" / "manifest.py"]
+    for folder in ("include", "csrc"):
+        files += [p for p in (_ROOT / folder).rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    if len(files) == 1:
+        return None
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.relative_to(_ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def commit() -> str | None:
+    """The commit checked out, with "+" if files differ from it; HOPPER_GEMM_COMMIT where there is no git."""
+    given = os.environ.get("HOPPER_GEMM_COMMIT")
+    if given:
+        return given
+    head = _run(["git", "-C", str(_ROOT), "rev-parse", "--short=12", "HEAD"])
+    if not head:
+        return None
+    return head + ("+" if _run(["git", "-C", str(_ROOT), "status", "--porcelain", "--untracked-files=no"]) else "")
+
+
+def _smi(*fields: str) -> list[float | None]:
+    text = _run(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits", "--id=0"])
+    values: list[float | None] = []
+    for word in (text or "").split(","):
+        try:
+            values.append(float(word))
+        except ValueError:
+            values.append(None)
+    return (values + [None] * len(fields))[: len(fields)]
+
+
+def _run(command: list[str]) -> str | None:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,117 @@
+"""Timing by interleaved rounds: every candidate in CUDA graphs over rotating inputs, in random order in every round.
+
+A power-limited card slows by up to a fifth within a second, so whoever runs first looks faster: only ratios of times
+from one round mean anything, and the median over rounds is reported.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+
+ROTATED_BYTES = 200e6  # inputs of successive calls cover more than the L2
+ROUND_MS = 25.0
+MAX_CALLS = 512  # GEMM calls in one graph
+
+Call = Callable[[int], None]  # runs one product on input set i, writing a preallocated output
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Microseconds of one call in every round."""
+
+    rounds: tuple[float, ...]
+
+    @property
+    def us(self) -> float:
+        return statistics.median(self.rounds)
+
+    def ratio_to(self, baseline: Timing) -> float:
+        """Median over rounds of baseline time / own time: above 1 is faster than the baseline."""
+        return statistics.median(b / o for b, o in zip(baseline.rounds, self.rounds))
+
+
+def input_sets(bytes_per_set: int) -> int:
+    """How many input sets make successive calls miss the L2."""
+    return max(1, min(MAX_CALLS, int(ROTATED_BYTES // max(1, bytes_per_set)) + 1))
+
+
+class Candidate:
+    """One way to compute the product, captured in a CUDA graph of several calls."""
+
+    def __init__(self, call: Call, sets: int, stream: torch.cuda.Stream) -> None:
+        calls = max(4, sets)
+        with torch.cuda.stream(stream):
+            for i in range(min(2, sets)):
+                call(i)  # first-call work must not be captured
+        stream.synchronize()
+        self.calls = calls
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, stream=stream):
+            for i in range(calls):
+                call(i % sets)
+        self.replays = max(1, round(ROUND_MS / max(self._elapsed_ms(2) / 2, 1e-3)))
+
+    def round_us(self, shortened: float = 1.0) -> float:
+        """One round: microseconds of a call."""
+        replays = max(1, round(self.replays * shortened))
+        return 1e3 * self._elapsed_ms(replays) / (replays * self.calls)
+
+    def _elapsed_ms(self, replays: int) -> float:
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        for _ in range(replays):
+            self.graph.replay()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end)
+
+
+def capture(calls: Mapping[str, Call], sets: int, failed: Callable[[str, Exception], None]) -> dict[str, Candidate]:
+    """Graphs of all candidates; one that raises is reported and left out."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    candidates = {}
+    for name, call in calls.items():
+        try:
+            candidates[name] = Candidate(call, sets, stream)
+        except Exception as error:  # a kernel that fails must not take the rest along
+            failed(name, error)
+    torch.cuda.current_stream().wait_stream(stream)
+    return candidates
+
+
+def time_interleaved(
+    candidates: Mapping[str, Candidate],
+    rounds: int,
+    *,
+    order: random.Random,
+    shortened: float = 1.0,
+    idle_s: float = 0.0,
+) -> dict[str, Timing]:
+    """Runs all candidates once in each round, in random order.
+
+    Args:
+        shortened: fraction of the usual 25 ms, for a first pass over many candidates.
+        idle_s: pause before each measurement, so that it runs in a cool burst instead of sustained load.
+    """
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    for _ in range(rounds):
+        names = list(candidates)
+        order.shuffle(names)
+        for name in names:
+            if idle_s:
+                torch.cuda.synchronize()
+                _pause(idle_s)
+            times[name].append(candidates[name].round_us(shortened))
+    return {name: Timing(tuple(values)) for name, values in times.items()}
+
+
+def _pause(seconds: float) -> None:
+    import time
+
+    time.sleep(seconds)
