@@ -1,0 +1,180 @@
+// mbarriers: phase, pending arrivals and transaction bytes (PTX ISA, "mbarrier"), with the errors that hardware lets pass.
+#include <cstring>
+#include <string>
+
+#include "costs.h"
+#include "machine.h"
+
+namespace hopper_gemm::emulator {
+
+namespace {
+
+// What a barrier's eight bytes hold: a tag and the index of its state.
+constexpr uint64_t kTag = 0xBA221E12ull << 32;
+
+std::string named_in(const Cta& cta, const Mbarrier& barrier) {
+  return barrier_name(barrier) + " of CTA " + std::to_string(cta.block);
+}
+
+void finish_phase(Cta& cta, Mbarrier& barrier, Line line) {
+  if (barrier.pending != 0) return;
+  if (barrier.tx_bytes < 0)
+    report(named_in(cta, barrier) + ": " + std::to_string(-barrier.tx_bytes) +
+               " more bytes arrived than barrier_arrive_expect announced, at the end of phase " +
+               std::to_string(barrier.phase) + " (" + place(line) + ")",
+           "tx over" + place(line));
+  if (barrier.tx_bytes != 0) return;
+  ++barrier.phase;
+  barrier.pending = barrier.arrivals;
+  wake(barrier.waiters);
+}
+
+void arrive(Cta& cta, Mbarrier& barrier, const std::string& from, Line line) {
+  if (barrier.pending == 0) {
+    report("over-arrival on " + named_in(cta, barrier) + " by " + from + " at " + place(line) + ": all " +
+               std::to_string(barrier.arrivals) + " arrivals of phase " + std::to_string(barrier.phase) +
+               " have been made and " + std::to_string(barrier.tx_bytes) + " tx bytes are outstanding",
+           "over-arrival" + place(line));
+    return;
+  }
+  --barrier.pending;
+  finish_phase(cta, barrier, line);
+}
+
+Mbarrier& own_barrier(uint64_t& state, const char* what, Line line) {
+  Cta& cta = *self().cta;
+  Mbarrier& barrier = barrier_at(cta, window_address(cta, &state, what, line), what, line);
+  check_visible(cta, barrier, what, line);
+  return barrier;
+}
+
+}  // namespace
+
+Mbarrier& barrier_at(Cta& cta, uint32_t address, const char* what, Line line) {
+  uint64_t tag;
+  std::memcpy(&tag, shared_bytes_at(cta, address), sizeof tag);
+  const uint64_t index = tag - kTag;
+  if (index >= cta.barriers.size() || cta.barriers[index].address != address)
+    fail(std::string(what) + " at " + place(line) + ": shared byte " + std::to_string(address - kSharedStart) + " of CTA " +
+         std::to_string(cta.block) + " holds no initialised barrier (never initialised, or overwritten by data)");
+  return cta.barriers[index];
+}
+
+void check_visible(const Cta& cta, const Mbarrier& barrier, const char* what, Line line) {
+  const Thread& thread = self();
+  if (barrier.owner == &thread) return;
+  if (cta.cluster->phase >= barrier.visible_at_cluster_phase) return;
+  if (thread.cta == &cta && cta.syncs >= barrier.visible_at_sync) return;
+  report(std::string(what) + " at " + place(line) + " by " + who(thread) + " uses " + named_in(cta, barrier) +
+             " before its initialisation is visible: " +
+             (barrier.fenced ? "no CTA or cluster barrier since" : "no barrier_init_fence by the initialising thread"),
+         "visible" + place(line));
+}
+
+void publish_barriers(Thread& thread, bool cluster) {
+  for (Mbarrier* barrier : thread.made) {
+    if (!barrier->fenced) continue;
+    uint64_t& visible = cluster ? barrier->visible_at_cluster_phase : barrier->visible_at_sync;
+    if (visible == Mbarrier::kNever) visible = (cluster ? thread.cta->cluster->phase : thread.cta->syncs) + 1;
+  }
+}
+
+void complete_bytes(Cta& cta, Mbarrier& barrier, uint32_t bytes, uint64_t phase_at_issue, Line line) {
+  if (barrier.phase != phase_at_issue)
+    report(named_in(cta, barrier) + ": " + std::to_string(bytes) + " bytes of the TMA load at " + place(line) +
+               " arrive in phase " + std::to_string(barrier.phase) + ", but were issued in phase " +
+               std::to_string(phase_at_issue) + ", which has completed without them: too few bytes were announced",
+           "tx late" + place(line));
+  barrier.tx_bytes -= bytes;
+  finish_phase(cta, barrier, line);
+}
+
+void barrier_init(uint64_t& state, uint32_t arrivals, Line line) {
+  tick(costs::kBarrier);
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
+  const uint32_t address = window_address(cta, &state, "barrier_init", line);
+  if (address % 8 != 0) fail("barrier_init at " + place(line) + ": the barrier is not 8-byte aligned");
+  if (arrivals == 0 || arrivals >= 1u << 20) fail("barrier_init at " + place(line) + ": arrivals must be 1 to 2^20 - 1");
+  uint64_t index = state - kTag;
+  if (index >= cta.barriers.size() || cta.barriers[index].address != address) {
+    index = cta.barriers.size();
+    cta.barriers.emplace_back();
+  } else if (!cta.barriers[index].waiters.empty()) {
+    report("barrier_init at " + place(line) + " of a barrier that threads wait on");
+  }
+  Mbarrier& barrier = cta.barriers[index];
+  barrier = Mbarrier{};
+  barrier.address = address;
+  barrier.arrivals = barrier.pending = arrivals;
+  barrier.owner = &thread;
+  thread.made.push_back(&barrier);
+  state = kTag + index;
+}
+
+void barrier_init_fence(Line) {
+  tick(costs::kBarrier);
+  for (Mbarrier* barrier : self().made) barrier->fenced = true;
+}
+
+void barrier_arrive(uint64_t& state, Line line) {
+  tick(costs::kBarrier);
+  arrive(*self().cta, own_barrier(state, "barrier_arrive", line), who(self()), line);
+}
+
+void barrier_arrive_expect(uint64_t& state, uint32_t bytes, Line line) {
+  tick(costs::kBarrier);
+  Mbarrier& barrier = own_barrier(state, "barrier_arrive_expect", line);
+  barrier.tx_bytes += bytes;
+  if (barrier.tx_bytes >= 1 << 20)
+    report("barrier_arrive_expect at " + place(line) + ": more than 2^20 - 1 bytes outstanding on " + barrier_name(barrier));
+  arrive(*self().cta, barrier, who(self()), line);
+}
+
+void barrier_arrive_cluster(uint64_t& state, uint32_t rank, Line line) {
+  tick(costs::kBarrier);
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
+  const uint32_t address = window_address(cta, &state, "barrier_arrive_cluster", line);
+  if (rank >= cta.cluster->ctas.size())
+    fail("barrier_arrive_cluster at " + place(line) + ": the cluster has no rank " + std::to_string(rank));
+  Cta& target = *cta.cluster->ctas[rank];
+  if (target.exited) {
+    report("barrier_arrive_cluster at " + place(line) + " by " + who(thread) + " signals CTA " +
+               std::to_string(target.block) + ", which has exited",
+           "arrive exited" + place(line));
+    return;
+  }
+  check_visible(target, barrier_at(target, address, "barrier_arrive_cluster", line), "barrier_arrive_cluster", line);
+  if (&target == &cta) {
+    arrive(cta, barrier_at(cta, address, "barrier_arrive_cluster", line), who(thread), line);
+    return;
+  }
+  ++target.inbound;
+  machine->scheduler.post(machine->scheduler.now() + costs::kRemoteArrive, [&target, &thread, address, line] {
+    --target.inbound;
+    if (target.exited) return;  // reported when it exited
+    arrive(target, barrier_at(target, address, "barrier_arrive_cluster", line), who(thread), line);
+  });
+}
+
+void barrier_wait(uint64_t& state, uint32_t parity, arch::WaitPoint point, Line line) {
+  tick(costs::kBarrier);
+  Thread& thread = self();
+  Mbarrier& barrier = own_barrier(state, "barrier_wait", line);
+  barrier.named = true;
+  barrier.point = point;
+  if (parity > 1) fail("barrier_wait at " + place(line) + ": parity must be 0 or 1");
+  while ((barrier.phase & 1) == parity) {
+    const uint64_t phase = barrier.phase;
+    barrier.waiters.push_back(&thread);
+    block_on({Waiting::On::mbarrier, &barrier, parity, point, 0, line});
+    if (barrier.phase > phase + 1)
+      report(who(thread) + " at " + place(line) + " waits for phase " + std::to_string(phase) + " of " +
+                 barrier_name(barrier) + ", which is now " + std::to_string(barrier.phase - phase) +
+                 " phases further: nothing keeps the barrier from running ahead of this thread",
+             "phase skipped" + place(line));
+  }
+}
+
+}  // namespace hopper_gemm::emulator

@@ -1,0 +1,113 @@
+// cp.async, the proxy fence, global stores and what a thread must not leave behind.
+#include <algorithm>
+#include <cstring>
+
+#include "costs.h"
+#include "machine.h"
+
+namespace hopper_gemm::emulator {
+
+void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Line line) {
+  tick(costs::kRegister);
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
+  const uint32_t address = window_address(cta, destination, "cp_async_16", line);
+  if (address % 16 != 0) fail("cp_async_16 at " + place(line) + ": the destination is not 16-byte aligned");
+  if (reinterpret_cast<uintptr_t>(source) % 16 != 0) fail("cp_async_16 at " + place(line) + ": the source is not 16-byte aligned");
+  if (valid_bytes > 16) fail("cp_async_16 at " + place(line) + ": valid_bytes is " + std::to_string(valid_bytes));
+  cta.shadow.begin_write((address - kSharedStart) / 16, 1, access(Access::By::cp_async, thread, line));
+  std::memset(shared_bytes_at(cta, address), 0xFF, 16);
+  if (!thread.open_copies) thread.open_copies = std::make_shared<CopyGroup>();
+  thread.open_copies->copies.push_back({address, source, valid_bytes, line});
+}
+
+void cp_async_commit(Line) {
+  tick(costs::kIssue);
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
+  if (!thread.open_copies) thread.open_copies = std::make_shared<CopyGroup>();  // an empty group counts too
+  std::shared_ptr<CopyGroup> group = std::move(thread.open_copies);
+  thread.open_copies.reset();
+  thread.copy_groups.push_back(group);
+  if (group->copies.empty()) {
+    group->done = true;
+    return;
+  }
+  Scheduler& scheduler = machine->scheduler;
+  cta.load_port_free = std::max(cta.load_port_free, scheduler.now()) +
+                       static_cast<int64_t>(group->copies.size() * 16 / costs::kPortBytes);
+  scheduler.post(cta.load_port_free + costs::kLoadLatency, [&thread, &cta, group] {
+    if (cta.exited) return;
+    for (const CopyGroup::Copy& copy : group->copies) {
+      unsigned char* bytes = shared_bytes_at(cta, copy.address);
+      std::memcpy(bytes, copy.source, copy.valid_bytes);
+      std::memset(bytes + copy.valid_bytes, 0, 16 - copy.valid_bytes);
+    }
+    group->done = true;
+    if (thread.waiting.on == Waiting::On::cp_async) {
+      thread.waiting.on = Waiting::On::nothing;
+      machine->scheduler.make_ready(thread);
+    }
+  });
+}
+
+void cp_async_wait(int groups, Line line) {
+  tick(costs::kBarrier);
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
+  while (thread.copy_groups.size() > static_cast<size_t>(groups)) {
+    const CopyGroup& oldest = *thread.copy_groups.front();
+    if (!oldest.done) {
+      block_on({Waiting::On::cp_async, nullptr, 0, {}, 0, line});
+      continue;
+    }
+    // Only now may the program rely on the bytes; as ordinary writes they still need a proxy fence before wgmma.
+    for (const CopyGroup::Copy& copy : oldest.copies) {
+      const uint32_t unit = (copy.address - kSharedStart) / 16;
+      cta.shadow.end_write(unit, 1);
+      cta.shadow.mark_unfenced(unit, access(Access::By::cp_async, thread, copy.line));
+      thread.unfenced.push_back(unit);
+    }
+    thread.copy_groups.pop_front();
+  }
+}
+
+void async_proxy_fence(Line) {
+  tick(costs::kBarrier);
+  Thread& thread = self();
+  for (const uint32_t unit : thread.unfenced)
+    thread.cta->shadow.fence(unit, static_cast<uint16_t>(thread.view.thread));
+  thread.unfenced.clear();
+}
+
+void poisoned_accumulator(Line line) {
+  report("accumulator read before the wgmma_wait that covers it, by " + who(self()) + " at " + place(line),
+         "poison" + place(line));
+}
+
+void store_global(void* address, const void* value, int bytes, Line line) {
+  tick(costs::kStoreGlobal);
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
+    fail("store_global at " + place(line) + " by " + who(self()) + ": the address is not aligned to its " + std::to_string(bytes) +
+         " bytes");
+  uint32_t first_word = 0;
+  if (bytes >= 4) std::memcpy(&first_word, value, 4);
+  if (first_word == kPoisonFloat || first_word == kPoisonHalves) poisoned_accumulator(line);
+  // The output is the only thing a GEMM kernel writes; gaps between its rows belong to somebody else.
+  const GemmParams& params = machine->params;
+  const int64_t element = element_bytes(params.out_type), pitch = params.out_pitch * element;
+  const int64_t offset = static_cast<unsigned char*>(address) - static_cast<unsigned char*>(params.out);
+  if (pitch <= 0 || offset < 0 || offset / pitch >= params.m || offset % pitch + bytes > params.n * element)
+    fail("store_global at " + place(line) + " by " + who(self()) + " writes outside the output");
+  std::memcpy(address, value, bytes);
+}
+
+void check_thread_exit(Thread& thread) {
+  if (!thread.store_groups.empty() || thread.open_stores)
+    report(who(thread) + " exits without tma_store_wait_read<0> after its TMA stores: their shared memory may be reused first",
+           "exit stores");
+  if (!thread.bindings.empty())
+    report(who(thread) + " exits with wgmma groups that no wgmma_wait covers", "exit wgmma");
+}
+
+}  // namespace hopper_gemm::emulator

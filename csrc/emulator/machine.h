@@ -1,0 +1,83 @@
+// One run of a grid: the resident clusters, the scheduler and what was found. There is one machine at a time.
+#pragma once
+#include <exception>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "emulator.h"
+#include "scheduler.h"
+#include "state.h"
+
+namespace hopper_gemm::emulator {
+
+struct Machine {
+  Machine(const Launch& launch, const GemmParams& params, const EmulatorOptions& options);
+  ~Machine();
+
+  EmulatorReport run();
+
+  const Launch& launch;
+  const GemmParams& params;
+  const EmulatorOptions& options;
+  Scheduler scheduler;
+  std::vector<std::unique_ptr<Cluster>> clusters;  // resident: each slot takes the next cluster when it is done
+  int64_t next_cluster = 0;
+  std::vector<std::string> findings;
+  std::set<std::string> finding_keys;
+  std::vector<TraceEvent> trace;
+  std::exception_ptr error;
+
+ private:
+  void start_cluster(Cluster& cluster);
+  void start_cta(Cta& cta, uint32_t block);
+  void thread_finished(Thread& thread);
+  void report_deadlock();
+};
+
+extern Machine* machine;  // the running one
+
+inline Thread& self() { return *machine->scheduler.running(); }
+inline void tick(int cycles) { machine->scheduler.tick(cycles); }
+
+// Blocks the running thread until it is made ready; the caller checks its condition again.
+void block_on(const Waiting& waiting);
+void wake(std::vector<Thread*>& waiters);
+
+// A protocol error. The run goes on; equal keys are reported once.
+void report(const std::string& text, const std::string& key);
+inline void report(const std::string& text) { report(text, text); }
+// An error after which the thread cannot go on: reports and ends the run.
+[[noreturn]] void fail(const std::string& text);
+
+// --- shared addresses (tma.cpp, copy.cpp, barriers.cpp use them)
+uint32_t window_address(const Cta& cta, const void* pointer, const char* what, Line line);
+inline unsigned char* shared_bytes_at(const Cta& cta, uint32_t address) { return cta.shared + (address - kSharedStart); }
+Mbarrier& barrier_at(Cta& cta, uint32_t address, const char* what, Line line);
+void complete_bytes(Cta& cta, Mbarrier& barrier, uint32_t bytes, uint64_t phase_at_issue, Line line);
+// Reports the running thread's use of a barrier in `cta` before the initialisation is visible to it.
+void check_visible(const Cta& cta, const Mbarrier& barrier, const char* what, Line line);
+// The running thread arrives at a CTA (or cluster) barrier: its initialised barriers become visible when that completes.
+void publish_barriers(Thread& thread, bool cluster);
+
+// --- warp.cpp: gathers the 32 lanes of the running thread's warp. True in the lane that came last, which acts and then
+// calls release_warp; false in the others, after that.
+bool gather_warp(const char* operation, Line line);
+void release_warp();
+
+// --- at thread exit
+void check_thread_exit(Thread& thread);
+void cluster_thread_exited(Thread& thread);
+
+// --- report.cpp
+std::string place(Line line);                       // "pipeline/tma_ring.h:57"
+std::string who(const Thread& thread);              // "CTA 0 warpgroup 1 (consumer 0) warp 5 lane 3"
+std::string barrier_name(const Mbarrier& barrier);  // "full[2]" or "barrier at shared address 0x..."
+std::string barrier_state(const Mbarrier& barrier);
+std::string deadlock_text(const Machine& machine);
+Access access(Access::By by, const Thread& thread, Line line);
+
+// --- trace.cpp
+void close_activity(Warpgroup& warpgroup);
+
+}  // namespace hopper_gemm::emulator

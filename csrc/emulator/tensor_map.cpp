@@ -1,0 +1,82 @@
+// Encoding with the rules of cuTensorMapEncodeTiled, and the box copies.
+#include "tensor_map.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hopper_gemm/core/swizzle.h"
+
+namespace hopper_gemm::emulator {
+
+namespace {
+
+constexpr uint64_t kTag = 0x7E4502A9C0DEDull;
+
+struct Encoded {
+  uint64_t tag;
+  TensorMapSpec spec;
+};
+static_assert(sizeof(Encoded) <= sizeof(TensorMap));
+
+// Calls copy(image offset, global address, bytes inside the tensor) for each 16-byte unit of the box.
+template <class Copy>
+void for_each_unit(const TensorMapSpec& spec, int c0, int c1, uint32_t address, Copy copy) {
+  const int bytes = element_bytes(spec.type);
+  const uint32_t row_bytes = box_row_bytes(spec);
+  for (uint32_t row = 0; row < spec.box[1]; ++row) {
+    const int64_t y = static_cast<int64_t>(c1) + row;
+    const bool row_inside = y >= 0 && y < static_cast<int64_t>(spec.extent[1]);
+    for (uint32_t b = 0; b < row_bytes; b += 16) {
+      const uint32_t offset = swizzled(spec.swizzle, address + row * row_bytes + b) - address;
+      const int64_t x = static_cast<int64_t>(c0) + b / bytes;
+      unsigned char* global = static_cast<unsigned char*>(spec.address) + y * static_cast<int64_t>(spec.pitch_bytes) + x * bytes;
+      const int64_t first = std::clamp<int64_t>(-x, 0, 16 / bytes);
+      const int64_t last = std::clamp<int64_t>(static_cast<int64_t>(spec.extent[0]) - x, 0, 16 / bytes);
+      copy(offset, global, row_inside ? first * bytes : 0, row_inside ? std::max(first, last) * bytes : 0);
+    }
+  }
+}
+
+}  // namespace
+
+TensorMap encode_tensor_map(const TensorMapSpec& spec) {
+  const auto reject = [](const std::string& rule, uint64_t got) {
+    throw Error(Error::Kind::value, "tensor map: " + rule + ", got " + std::to_string(got));
+  };
+  const uint64_t row_bytes = static_cast<uint64_t>(spec.box[0]) * element_bytes(spec.type);
+  if (reinterpret_cast<uintptr_t>(spec.address) % 16 != 0)
+    reject("the address must be a multiple of 16", reinterpret_cast<uintptr_t>(spec.address) % 16);
+  for (const uint64_t extent : spec.extent)
+    if (extent < 1 || extent > uint64_t{1} << 32) reject("an extent must be 1 to 2^32", extent);
+  if (spec.pitch_bytes % 16 != 0) reject("the row pitch in bytes must be a multiple of 16", spec.pitch_bytes);
+  if (spec.pitch_bytes >= uint64_t{1} << 40) reject("the row pitch in bytes must be below 2^40", spec.pitch_bytes);
+  for (const uint32_t box : spec.box)
+    if (box < 1 || box > 256) reject("a box extent must be 1 to 256", box);
+  if (row_bytes % 16 != 0) reject("a box row must be a multiple of 16 bytes", row_bytes);
+  if (spec.swizzle != Swizzle::none && row_bytes > static_cast<uint64_t>(swizzle_span_bytes(spec.swizzle)))
+    reject("a box row must fit into the swizzle span of " + std::to_string(swizzle_span_bytes(spec.swizzle)) + " bytes", row_bytes);
+  TensorMap map{};
+  const Encoded encoded{kTag, spec};
+  std::memcpy(map.opaque, &encoded, sizeof encoded);
+  return map;
+}
+
+const TensorMapSpec* decoded(const TensorMap& map) {
+  const Encoded* encoded = reinterpret_cast<const Encoded*>(map.opaque);
+  return encoded->tag == kTag ? &encoded->spec : nullptr;
+}
+
+void load_box(const TensorMapSpec& spec, int c0, int c1, unsigned char* image, uint32_t address) {
+  for_each_unit(spec, c0, c1, address, [&](uint32_t offset, const unsigned char* global, int64_t first, int64_t last) {
+    if (last - first != 16) std::memset(image + offset, 0, 16);
+    std::memcpy(image + offset + first, global + first, last - first);
+  });
+}
+
+void store_box(const TensorMapSpec& spec, int c0, int c1, const unsigned char* image, uint32_t address) {
+  for_each_unit(spec, c0, c1, address, [&](uint32_t offset, unsigned char* global, int64_t first, int64_t last) {
+    std::memcpy(global + first, image + offset + first, last - first);
+  });
+}
+
+}  // namespace hopper_gemm::emulator

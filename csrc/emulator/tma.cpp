@@ -1,0 +1,158 @@
+// TMA loads and stores: queued when issued, executed at a moment of the scheduler's choice. Between issue and execution
+// the destination of a load holds poison, so that reading too early gives NaNs even where no rule notices.
+#include <algorithm>
+#include <cstring>
+
+#include "costs.h"
+#include "machine.h"
+#include "tensor_map.h"
+
+namespace hopper_gemm::emulator {
+
+namespace {
+
+const TensorMapSpec& checked_map(const TensorMap& map, const char* what, Line line) {
+  const TensorMapSpec* spec = decoded(map);
+  if (spec == nullptr) fail(std::string(what) + " at " + place(line) + ": the tensor map was never encoded");
+  return *spec;
+}
+
+// The box's window address; reports what hardware would refuse or scramble.
+uint32_t checked_box(const TensorMapSpec& spec, const void* pointer, const char* what, Line line) {
+  const Cta& cta = *self().cta;
+  const uint32_t address = window_address(cta, pointer, what, line);
+  const std::string at = std::string(what) + " at " + place(line) + ": ";
+  if (address - kSharedStart + box_bytes(spec) > cta.shared_bytes) fail(at + "the box does not fit into shared memory");
+  const uint32_t alignment = spec.swizzle == Swizzle::none ? 128 : 8 * swizzle_span_bytes(spec.swizzle);
+  if (address % 128 != 0) fail(at + "shared byte " + std::to_string(address - kSharedStart) + " is not 128-byte aligned");
+  if (address % alignment != 0)
+    report(at + "shared byte " + std::to_string(address - kSharedStart) + " is not a multiple of " + std::to_string(alignment) +
+               ", where the swizzle pattern starts",
+           "box alignment" + place(line));
+  if (spec.swizzle != Swizzle::none && box_row_bytes(spec) != static_cast<uint32_t>(swizzle_span_bytes(spec.swizzle)))
+    report(at + "a box row of " + std::to_string(box_row_bytes(spec)) + " bytes is not the swizzle span of " +
+               std::to_string(swizzle_span_bytes(spec.swizzle)) + "; what hardware does then is not known here",
+           "box row" + place(line));
+  return address;
+}
+
+// When a transfer of `bytes` issued now ends, if transfers of a port follow each other.
+int64_t port_time(int64_t& free_at, uint32_t bytes, int latency) {
+  free_at = std::max(free_at, machine->scheduler.now()) + bytes / costs::kPortBytes;
+  return free_at + latency;
+}
+
+void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_t barrier_address, int c0, int c1, Line line) {
+  const uint32_t bytes = box_bytes(spec);
+  const uint32_t unit = (address - kSharedStart) / 16;
+  Thread& issuer = self();
+  if (target.exited) {
+    report("TMA load at " + place(line) + " by " + who(issuer) + " writes into CTA " + std::to_string(target.block) +
+               ", which has exited",
+           "load exited" + place(line));
+    return;
+  }
+  Mbarrier& barrier = barrier_at(target, barrier_address, "tma_load", line);
+  check_visible(target, barrier, "tma_load", line);
+  if (!barrier.fenced)
+    report("tma_load at " + place(line) + ": " + barrier_name(barrier) + " was not made visible to TMA by barrier_init_fence",
+           "load fence" + place(line));
+  target.shadow.begin_write(unit, bytes / 16, access(Access::By::tma_load, issuer, line));
+  std::memset(shared_bytes_at(target, address), 0xFF, bytes);
+  ++target.inbound;
+  const int64_t time = port_time(target.load_port_free, bytes, costs::kLoadLatency);
+  machine->scheduler.post(time, [&target, &barrier, spec, address, unit, bytes, c0, c1, line, phase = barrier.phase] {
+    --target.inbound;
+    load_box(spec, c0, c1, shared_bytes_at(target, address), address);
+    target.shadow.end_write(unit, bytes / 16);
+    complete_bytes(target, barrier, bytes, phase, line);
+  });
+}
+
+}  // namespace
+
+uint32_t window_address(const Cta& cta, const void* pointer, const char* what, Line line) {
+  const uintptr_t offset = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(cta.shared);
+  if (offset >= cta.shared_bytes)
+    fail(std::string(what) + " at " + place(line) + " by " + who(self()) + ": the address is not in the CTA's " +
+         std::to_string(cta.shared_bytes) + " bytes of dynamic shared memory");
+  return kSharedStart + static_cast<uint32_t>(offset);
+}
+
+uint32_t shared_address(const void* pointer, Line line) {
+  return window_address(*self().cta, pointer, "shared_address", line);
+}
+
+void tma_prefetch(const TensorMap& map, Line line) {
+  tick(costs::kIssue);
+  checked_map(map, "tma_prefetch", line);
+}
+
+void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, uint32_t cta_mask, Line line) {
+  tick(costs::kIssue);
+  Cta& cta = *self().cta;
+  const TensorMapSpec& spec = checked_map(map, "tma_load", line);
+  const uint32_t address = checked_box(spec, destination, "tma_load", line);
+  const uint32_t barrier_address = window_address(cta, &barrier, "tma_load", line);
+  if (cta_mask == kNoMulticast) {
+    load_into(cta, spec, address, barrier_address, c0, c1, line);
+    return;
+  }
+  if (cta_mask == 0 || cta_mask >> cta.cluster->ctas.size() != 0)
+    fail("tma_load_multicast at " + place(line) + ": mask " + std::to_string(cta_mask) + " names CTAs outside the cluster of " +
+         std::to_string(cta.cluster->ctas.size()));
+  for (size_t rank = 0; rank < cta.cluster->ctas.size(); ++rank)
+    if (cta_mask >> rank & 1) load_into(*cta.cluster->ctas[rank], spec, address, barrier_address, c0, c1, line);
+}
+
+void tma_store(const TensorMap& map, const void* source, int c0, int c1, Line line) {
+  tick(costs::kIssue);
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
+  const TensorMapSpec& spec = checked_map(map, "tma_store", line);
+  const uint32_t address = checked_box(spec, source, "tma_store", line);
+  const uint32_t bytes = box_bytes(spec);
+  cta.shadow.begin_read((address - kSharedStart) / 16, bytes / 16, access(Access::By::tma_store, thread, line));
+  if (!thread.open_stores) thread.open_stores = std::make_shared<StoreGroup>();
+  thread.open_stores->stores.push_back({address, bytes});
+  ++thread.open_stores->unread;
+  const int64_t time = port_time(cta.store_port_free, bytes, costs::kStoreLatency);
+  // Reading shared memory and writing global memory are two moments; only the first one frees the buffer.
+  machine->scheduler.post(time, [&cta, &thread, spec, address, bytes, c0, c1, group = thread.open_stores] {
+    const unsigned char* image = shared_bytes_at(cta, address);
+    std::vector<unsigned char> data(image, image + bytes);
+    --group->unread;
+    if (thread.waiting.on == Waiting::On::store_read) {
+      thread.waiting.on = Waiting::On::nothing;
+      machine->scheduler.make_ready(thread);
+    }
+    machine->scheduler.post(machine->scheduler.now() + costs::kStoreLatency, [spec, data = std::move(data), address, c0, c1] {
+      store_box(spec, c0, c1, data.data(), address);
+    });
+  });
+}
+
+void tma_store_commit(Line) {
+  tick(costs::kIssue);
+  Thread& thread = self();
+  if (!thread.open_stores) thread.open_stores = std::make_shared<StoreGroup>();  // an empty group counts too
+  thread.store_groups.push_back(std::move(thread.open_stores));
+  thread.open_stores.reset();
+}
+
+void tma_store_wait_read(int groups, Line line) {
+  tick(costs::kBarrier);
+  Thread& thread = self();
+  while (thread.store_groups.size() > static_cast<size_t>(groups)) {
+    StoreGroup& oldest = *thread.store_groups.front();
+    if (oldest.unread != 0) {
+      block_on({Waiting::On::store_read, nullptr, 0, {}, 0, line});
+      continue;
+    }
+    for (const StoreGroup::Store& store : oldest.stores)
+      thread.cta->shadow.end_read((store.address - kSharedStart) / 16, store.bytes / 16);
+    thread.store_groups.pop_front();
+  }
+}
+
+}  // namespace hopper_gemm::emulator

@@ -1,0 +1,219 @@
+// wgmma: a warpgroup's operations form one sequence. An operation is issued when all 128 threads have executed it, runs
+// (in order, on the CTA's tensor core) at a moment of the scheduler's choice, and gives the accumulators back at the
+// wait. Until then the threads' registers hold poison.
+#include <algorithm>
+#include <cstring>
+
+#include "costs.h"
+#include "hopper_gemm/arch/emu/numeric.h"
+#include "machine.h"
+#include "mma.h"
+
+namespace hopper_gemm::emulator {
+
+namespace {
+
+using Kind = WarpgroupOperation::Kind;
+
+int register_count(const Accumulator& accumulator) { return accumulator.n / (accumulator.type == DataType::f16 ? 4 : 2); }
+
+// The place of register i of thread t in the 64 x n accumulator (PTX ISA, "Register fragments"; f16: the even column).
+int element_of(const Accumulator& accumulator, int t, int i) {
+  const int pair = accumulator.type == DataType::f16 ? i : i / 2;
+  const int row = 16 * (t / 32) + t % 32 / 4 + 8 * (pair % 2);
+  const int column = 8 * (pair / 2) + 2 * (t % 4) + (accumulator.type == DataType::f16 ? 0 : i % 2);
+  return row * accumulator.n + column;
+}
+
+// Moves a thread's fragment into the accumulator and leaves poison, or back.
+void take_fragment(Accumulator& accumulator, int t, uint32_t* registers) {
+  for (int i = 0; i < register_count(accumulator); ++i) {
+    float* element = &accumulator.values[element_of(accumulator, t, i)];
+    if (accumulator.type == DataType::f16) {
+      element[0] = float_from_f16(static_cast<uint16_t>(registers[i]));
+      element[1] = float_from_f16(static_cast<uint16_t>(registers[i] >> 16));
+    } else {
+      element[0] = std::bit_cast<float>(registers[i]);
+    }
+  }
+}
+
+void poison_fragment(const Accumulator& accumulator, uint32_t* registers) {
+  std::fill_n(registers, register_count(accumulator), accumulator.type == DataType::f16 ? kPoisonHalves : kPoisonFloat);
+}
+
+bool still_poisoned(const Accumulator& accumulator, const uint32_t* registers) {
+  const uint32_t poison = accumulator.type == DataType::f16 ? kPoisonHalves : kPoisonFloat;
+  return std::all_of(registers, registers + register_count(accumulator), [poison](uint32_t r) { return r == poison; });
+}
+
+void give_fragment(const Accumulator& accumulator, int t, uint32_t* registers) {
+  for (int i = 0; i < register_count(accumulator); ++i) {
+    const float* element = &accumulator.values[element_of(accumulator, t, i)];
+    registers[i] = accumulator.type == DataType::f16
+                       ? f16_from_float(element[0]) | static_cast<uint32_t>(f16_from_float(element[1])) << 16
+                       : std::bit_cast<uint32_t>(element[0]);
+  }
+}
+
+Accumulator* free_accumulator(Warpgroup& warpgroup, const WgmmaCall& call) {
+  auto& all = warpgroup.accumulators;
+  auto found = std::find_if(all.begin(), all.end(), [](const auto& a) { return a->holders == 0; });
+  if (found == all.end()) found = all.insert(all.end(), std::make_unique<Accumulator>());
+  (*found)->n = call.n;
+  (*found)->type = call.accumulator;
+  (*found)->values.resize(kMmaM * call.n);
+  return found->get();
+}
+
+// The running thread's next operation in the warpgroup's sequence; the first thread to come creates it.
+WarpgroupOperation& next_operation(Kind kind, Line line) {
+  Thread& thread = self();
+  Warpgroup& warpgroup = *thread.warpgroup;
+  const uint64_t index = thread.warpgroup_operations++ - warpgroup.first_operation;
+  if (index == warpgroup.operations.size()) warpgroup.operations.push_back({kind, line});
+  WarpgroupOperation& operation = warpgroup.operations[index];
+  if (operation.kind != kind || operation.line.line() != line.line())
+    fail("diverged warpgroup: " + who(thread) + " executes a wgmma operation at " + place(line) + " where other threads execute " +
+         place(operation.line));
+  ++operation.arrived;
+  return operation;
+}
+
+void begin_reads(Warpgroup& warpgroup, const WarpgroupOperation& operation, int64_t group, const Thread& issuer) {
+  Cta& cta = *warpgroup.cta;
+  const WgmmaCall& call = operation.call;
+  Warpgroup::Reads reads{group, {}};
+  const auto add = [&](uint64_t bits, Major major, int extent, const char* operand) {
+    const std::string error = descriptor_error(bits);
+    if (!error.empty()) fail("wgmma at " + place(operation.line) + ": descriptor of " + operand + ": " + error);
+    for_each_operand_unit(Descriptor::decode(bits), major, extent, [&](uint32_t address, int mn, int k) {
+      if (address < kSharedStart || address - kSharedStart + 16 > cta.shared_bytes)
+        fail("wgmma at " + place(operation.line) + ": the descriptor of " + operand + " reads element (" + std::to_string(mn) + ", k " +
+             std::to_string(k) + ") at shared-window address " + std::to_string(address) + ", outside the CTA's " +
+             std::to_string(cta.shared_bytes) + " bytes from " + std::to_string(kSharedStart));
+      reads.units.push_back((address - kSharedStart) / 16);
+    });
+  };
+  add(call.descriptor_a, call.a_major, kMmaM, "A");
+  add(call.descriptor_b, call.b_major, call.n, "B");
+  const Access by = access(Access::By::wgmma, issuer, operation.line);
+  for (const uint32_t unit : reads.units) cta.shadow.begin_read(unit, 1, by);
+  warpgroup.reads.push_back(std::move(reads));
+}
+
+// Removes finished operations from the front: fences and commits cost nothing.
+void drop_finished(Warpgroup& warpgroup) {
+  while (!warpgroup.operations.empty()) {
+    const WarpgroupOperation& front = warpgroup.operations.front();
+    if (front.kind == Kind::mma || front.arrived != kWarpgroupThreads) return;
+    if (front.kind == Kind::commit) {
+      ++warpgroup.groups_done;
+      wake(warpgroup.waiters);
+    }
+    warpgroup.operations.pop_front();
+    ++warpgroup.first_operation;
+  }
+}
+
+// The tensor core executes the warpgroup's next wgmma.
+void execute_next(Warpgroup& warpgroup) {
+  static float a[kMmaM][kMmaK], b[kMmaK][256];  // one machine at a time
+  WarpgroupOperation& operation = warpgroup.operations.front();
+  const WgmmaCall& call = operation.call;
+  const unsigned char* shared = warpgroup.cta->shared - kSharedStart;
+  read_a(shared, Descriptor::decode(call.descriptor_a), call.a_major, call.input, a);
+  read_b(shared, Descriptor::decode(call.descriptor_b), call.b_major, call.input, call.n, b);
+  multiply(a, b, call.n, call.accumulate, call.accumulator, operation.accumulator->values.data());
+  --operation.accumulator->holders;
+  warpgroup.operations.pop_front();
+  ++warpgroup.first_operation;
+  drop_finished(warpgroup);
+}
+
+// Binds the thread's registers to the operation's accumulator, unless an earlier wgmma in flight already has.
+void bind(WarpgroupOperation& operation, const WgmmaCall& call, uint32_t* registers, Line line) {
+  Thread& thread = self();
+  for (Thread::Binding& binding : thread.bindings)
+    if (binding.registers == registers) {
+      if (operation.accumulator == nullptr) operation.accumulator = binding.accumulator;
+      if (operation.accumulator != binding.accumulator || binding.accumulator->n != call.n || binding.accumulator->type != call.accumulator)
+        fail("wgmma at " + place(line) + " by " + who(thread) + ": its accumulator is in flight in another shape or another order "
+             "than that of the other threads");
+      binding.group = thread.mma_groups;
+      return;
+    }
+  if (operation.accumulator == nullptr) operation.accumulator = free_accumulator(*thread.warpgroup, call);
+  ++operation.accumulator->holders;
+  if (!thread.mma_fenced)
+    report("missing wgmma_fence before the wgmma at " + place(line) + " by " + who(thread) + ": its accumulator registers may have been written since",
+           "wgmma fence" + place(line));
+  take_fragment(*operation.accumulator, static_cast<int>(thread.view.thread) % kWarpgroupThreads, registers);
+  poison_fragment(*operation.accumulator, registers);
+  thread.bindings.push_back({registers, operation.accumulator, thread.mma_groups});
+}
+
+}  // namespace
+
+void wgmma(const WgmmaCall& call, void* registers, Line line) {
+  tick(costs::kIssue);
+  Thread& thread = self();
+  Warpgroup& warpgroup = *thread.warpgroup;
+  WarpgroupOperation& operation = next_operation(Kind::mma, line);
+  if (operation.arrived == 1) {
+    operation.call = call;
+  } else if (std::memcmp(&operation.call.descriptor_a, &call.descriptor_a, 16) != 0 || operation.call.accumulate != call.accumulate) {
+    fail("wgmma at " + place(line) + " by " + who(thread) + ": descriptors or the accumulate flag differ within the warpgroup");
+  }
+  const bool first = operation.accumulator == nullptr;
+  bind(operation, call, static_cast<uint32_t*>(registers), line);
+  if (first) ++operation.accumulator->holders;  // the operation itself
+  if (operation.arrived < kWarpgroupThreads) return;
+  begin_reads(warpgroup, operation, thread.mma_groups, thread);
+  int64_t& free_at = warpgroup.cta->tensor_core_free;
+  free_at = std::max(free_at, machine->scheduler.now()) + costs::wgmma_cycles(call.n);
+  machine->scheduler.post(free_at, [&warpgroup] { execute_next(warpgroup); });
+}
+
+void wgmma_fence(Line line) {
+  tick(costs::kRegister);
+  self().mma_fenced = true;
+  next_operation(Kind::fence, line);
+  drop_finished(*self().warpgroup);
+}
+
+void wgmma_commit(Line line) {
+  tick(costs::kRegister);
+  if (gather_warp("wgmma_commit", line)) release_warp();
+  ++self().mma_groups;
+  next_operation(Kind::commit, line);
+  drop_finished(*self().warpgroup);
+}
+
+void wgmma_wait(int groups, Line line) {
+  tick(costs::kRegister);
+  Thread& thread = self();
+  Warpgroup& warpgroup = *thread.warpgroup;
+  const int64_t target = thread.mma_groups - groups;
+  while (warpgroup.groups_done < target) {
+    warpgroup.waiters.push_back(&thread);
+    block_on({Waiting::On::wgmma, nullptr, 0, {}, target, line});
+  }
+  // Groups retire for the whole warpgroup when one thread knows: it has issued them as a unit.
+  while (!warpgroup.reads.empty() && warpgroup.reads.front().group < target) {
+    for (const uint32_t unit : warpgroup.reads.front().units) warpgroup.cta->shadow.end_read(unit, 1);
+    warpgroup.reads.pop_front();
+  }
+  std::erase_if(thread.bindings, [&](const Thread::Binding& binding) {
+    if (binding.group >= target) return false;
+    if (!still_poisoned(*binding.accumulator, binding.registers))
+      report("accumulator written between wgmma and the wgmma_wait at " + place(line) + " by " + who(thread),
+             "accumulator written" + place(line));
+    give_fragment(*binding.accumulator, static_cast<int>(thread.view.thread) % kWarpgroupThreads, binding.registers);
+    --binding.accumulator->holders;
+    thread.mma_fenced = false;
+    return true;
+  });
+}
+
+}  // namespace hopper_gemm::emulator

@@ -1,0 +1,59 @@
+// Emulated counterpart of arch/ptx/copy.h: cp.async, stmatrix, global stores, packing.
+#pragma once
+#include <bit>
+
+#include "hopper_gemm/arch/emu/numeric.h"
+#include "hopper_gemm/arch/emu/thread.h"
+
+namespace hopper_gemm::arch {
+
+// 16 bytes global -> shared; the first valid_bytes are read, the rest become zero. Both addresses 16-byte aligned.
+HG_DEVICE void cp_async_16(void* destination, const void* source, uint32_t valid_bytes,
+                           emulator::Line line = emulator::Line::current()) {
+  emulator::cp_async_16(destination, source, valid_bytes, line);
+}
+HG_DEVICE void cp_async_commit(emulator::Line line = emulator::Line::current()) { emulator::cp_async_commit(line); }
+template <int kGroups>
+HG_DEVICE void cp_async_wait(emulator::Line line = emulator::Line::current()) {
+  emulator::cp_async_wait(kGroups, line);
+}
+
+// Four 8x8 matrices of 16-bit elements; lane i gives the address of row i%8 of matrix i/8 (16-byte aligned).
+HG_DEVICE void stmatrix_x4(void* row, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
+                           emulator::Line line = emulator::Line::current()) {
+  const uint32_t registers[] = {r0, r1, r2, r3};
+  emulator::stmatrix(row, registers, 4, line);
+}
+// Two matrices: lanes 0..15 give the addresses.
+HG_DEVICE void stmatrix_x2(void* row, uint32_t r0, uint32_t r1, emulator::Line line = emulator::Line::current()) {
+  const uint32_t registers[] = {r0, r1};
+  emulator::stmatrix(row, registers, 2, line);
+}
+
+// An ordinary global store; T is 2, 4 or 8 bytes and `address` aligned to it.
+template <class T>
+HG_DEVICE void store_global(T* address, T value, emulator::Line line = emulator::Line::current()) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
+  emulator::store_global(address, &value, sizeof(T), line);
+}
+
+// Round to nearest even and pack; `low` is the lower half (the lower column).
+HG_DEVICE uint32_t pack_bf16x2(float low, float high, emulator::Line line = emulator::Line::current()) {
+  if (std::bit_cast<uint32_t>(low) == emulator::kPoisonFloat) emulator::poisoned_accumulator(line);
+  return emulator::bf16_from_float(low) | static_cast<uint32_t>(emulator::bf16_from_float(high)) << 16;
+}
+HG_DEVICE uint32_t pack_f16x2(float low, float high, emulator::Line line = emulator::Line::current()) {
+  if (std::bit_cast<uint32_t>(low) == emulator::kPoisonFloat) emulator::poisoned_accumulator(line);
+  return emulator::f16_from_float(low) | static_cast<uint32_t>(emulator::f16_from_float(high)) << 16;
+}
+// The two f16 halves of `packed` as floats, exactly.
+HG_DEVICE float f16_low(uint32_t packed, emulator::Line line = emulator::Line::current()) {
+  if (packed == emulator::kPoisonHalves) emulator::poisoned_accumulator(line);
+  return emulator::float_from_f16(static_cast<uint16_t>(packed));
+}
+HG_DEVICE float f16_high(uint32_t packed, emulator::Line line = emulator::Line::current()) {
+  if (packed == emulator::kPoisonHalves) emulator::poisoned_accumulator(line);
+  return emulator::float_from_f16(static_cast<uint16_t>(packed >> 16));
+}
+
+}  // namespace hopper_gemm::arch

@@ -1,0 +1,37 @@
+// Emulated counterpart of arch/ptx/tma.h: bulk tensor copies. Maps are 2-D; coordinates in elements, innermost first.
+#pragma once
+#include "hopper_gemm/arch/emu/barrier.h"
+#include "hopper_gemm/core/params.h"
+
+namespace hopper_gemm::arch {
+
+HG_DEVICE void tma_prefetch(const TensorMap& map, emulator::Line line = emulator::Line::current()) {
+  emulator::tma_prefetch(map, line);
+}
+
+// Loads one box to `destination`; elements outside the tensor become zero. Completes the box's full bytes on `barrier`.
+HG_DEVICE void tma_load(void* destination, const TensorMap& map, Barrier& barrier, int c0, int c1,
+                        emulator::Line line = emulator::Line::current()) {
+  emulator::tma_load(destination, map, barrier.state, c0, c1, emulator::kNoMulticast, line);
+}
+
+// The same into every CTA of `cta_mask`, at the same shared-memory offsets of data and barrier.
+HG_DEVICE void tma_load_multicast(void* destination, const TensorMap& map, Barrier& barrier, int c0, int c1,
+                                  uint16_t cta_mask, emulator::Line line = emulator::Line::current()) {
+  emulator::tma_load(destination, map, barrier.state, c0, c1, cta_mask, line);
+}
+
+// Stores one box from `source`; elements outside the tensor are dropped. Groups belong to the issuing thread.
+HG_DEVICE void tma_store(const TensorMap& map, const void* source, int c0, int c1,
+                         emulator::Line line = emulator::Line::current()) {
+  emulator::tma_store(map, source, c0, c1, line);
+}
+HG_DEVICE void tma_store_commit(emulator::Line line = emulator::Line::current()) { emulator::tma_store_commit(line); }
+
+// Waits until at most kGroups of this thread's groups still have to read shared memory.
+template <int kGroups>
+HG_DEVICE void tma_store_wait_read(emulator::Line line = emulator::Line::current()) {
+  emulator::tma_store_wait_read(kGroups, line);
+}
+
+}  // namespace hopper_gemm::arch

@@ -1,0 +1,35 @@
+// Emulated counterpart of arch/ptx/wgmma.h: warpgroup matrix multiply on shared-memory operands named by descriptors.
+// An accumulator holds poison from the issue of a wgmma to the wgmma_wait that covers it.
+#pragma once
+#include "hopper_gemm/arch/emu/thread.h"
+#include "hopper_gemm/core/types.h"
+
+namespace hopper_gemm::arch {
+
+// Before the first wgmma, and whenever accumulators were touched by other instructions.
+HG_DEVICE void wgmma_fence(emulator::Line line = emulator::Line::current()) { emulator::wgmma_fence(line); }
+HG_DEVICE void wgmma_commit(emulator::Line line = emulator::Line::current()) { emulator::wgmma_commit(line); }
+// Waits until at most kGroups committed groups are unfinished.
+template <int kGroups>
+HG_DEVICE void wgmma_wait(emulator::Line line = emulator::Line::current()) {
+  emulator::wgmma_wait(kGroups, line);
+}
+
+// Keeps the GPU's compiler from moving accumulator accesses; opaque calls do that here.
+template <int kCount>
+HG_DEVICE void register_fence(float (&)[kCount]) {}
+template <int kCount>
+HG_DEVICE void register_fence(uint32_t (&)[kCount]) {}
+
+// D (64 x kN) = A (64 x 16) * B (16 x kN) + (accumulate ? D : 0). All four warps, converged.
+template <DataType kInput, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, class T, int kCount>
+HG_DEVICE void wgmma(T (&d)[kCount], uint64_t descriptor_a, uint64_t descriptor_b, bool accumulate,
+                     emulator::Line line = emulator::Line::current()) {
+  static_assert(kN >= 8 && kN <= 256 && kN % 8 == 0);
+  static_assert(kInput == DataType::f16 || (kInput == DataType::bf16 && kAccumulator == DataType::f32));
+  static_assert(kCount == kN / (kAccumulator == DataType::f16 ? 4 : 2));
+  static_assert(sizeof(T) == 4);
+  emulator::wgmma({kInput, kAccumulator, kMajorA, kMajorB, kN, descriptor_a, descriptor_b, accumulate}, d, line);
+}
+
+}  // namespace hopper_gemm::arch
