@@ -1,4 +1,4 @@
-"""The benchmark: interleaved rounds against torch.mm on a GPU, results as JSON. `python -m hopper_gemm bench` runs it."""
+"""The benchmark: interleaved rounds against torch.mm, results as JSON. `python -m hopper_gemm bench` runs it."""
 
 from .measure import Timing, time_interleaved
 from .runner import BenchOptions, run_bench

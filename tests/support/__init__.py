@@ -1,0 +1,1 @@
+"""Helpers shared by the tests: operands, references with error bounds, guard bands, shapes."""

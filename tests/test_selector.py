@@ -1,0 +1,184 @@
+"""The analytic model: sane on the shapes measured on an H200, deterministic, and right about waves and walks."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from hopper_gemm import Schedule
+from hopper_gemm.explanation import explain_problem
+from hopper_gemm.plan import Request, candidates_for, make_plan
+from hopper_gemm.problem import Problem
+from hopper_gemm.registry import Kernel, all_kernels
+from hopper_gemm.selector import Card, load_model, predict, rank, resident_ctas
+from hopper_gemm.walk import GROUPS, RASTERS
+
+H200 = Card()
+
+
+def problem(m: int, n: int, k: int, layout: str = "tn", output: str = "bf16") -> Problem:
+    a = "k" if layout[0] == "t" else "mn"
+    b = "k" if layout[1] == "n" else "mn"
+    return Problem(m, n, k, "bf16", output, (a,), (b,))
+
+
+def chosen(m: int, n: int, k: int, layout: str = "tn", card: Card = H200) -> Kernel:
+    return make_plan(problem(m, n, k, layout), Request(), all_kernels(), card).kernel
+
+
+def best_of(tiles: dict[str, tuple[str, tuple[int, int]]], shape: tuple[int, int, int]) -> str:
+    """Name of the fastest of some (schedule, tile), any cluster, by the model."""
+    times = {}
+    for name, (schedule, tile) in tiles.items():
+        kernels = [k for k in all_kernels() if k.schedule == schedule and k.tile[:2] == tile and k.automatic]
+        candidates = [k for k in kernels if k.layout == "tn" and k.input == "bf16"]
+        times[name] = rank(problem(*shape), candidates, H200, load_model())[0].us
+    return min(times, key=lambda name: times[name])
+
+
+MEASURED = {"pp128": ("pingpong", (128, 128)), "pp192": ("pingpong", (128, 192)), "coop": ("cooperative", (128, 256))}
+
+
+@pytest.mark.parametrize(
+    "shape, winner",
+    [
+        # Interleaved rounds on an H200, 2026-11-29, plain kernels of these tiles against torch.mm.
+        ((8192, 8192, 8192), "pp192"),  # 1.062 against 1.035 and 1.034
+        ((4096, 4096, 4096), "pp128"),  # 1.033 against 0.891 and 1.017
+        ((4096, 7168, 2048), "pp128"),  # 1.064 against 0.996 and 1.014
+        ((2048, 28672, 4096), "pp128"),  # 1.031 against 1.002 and 1.008
+        ((4096, 2112, 7168), "pp192"),  # 0.962 against 0.803 and 0.680
+        ((2048, 4096, 4096), "pp128"),  # 1.032 against 0.912 and 1.001
+    ],
+)
+def test_the_tile_that_won_on_the_card_wins_in_the_model(shape, winner):
+    assert best_of(MEASURED, shape) == winner
+
+
+def test_a_tile_that_does_not_fit_the_waves_loses():
+    assert best_of({k: MEASURED[k] for k in ("pp128", "pp192")}, (512, 8192, 8192)) == "pp128"  # 1.007 : 0.662
+
+
+def test_predictions_of_large_products_are_near_the_measured_times():
+    for shape, us in (((4096, 4096, 4096), 191), ((8192, 8192, 8192), 1500), ((4096, 7168, 2048), 167)):
+        plan = make_plan(problem(*shape), Request(), all_kernels(), H200)
+        assert 0.85 * us < plan.chosen.us < 1.15 * us, (shape, plan.chosen.us)
+
+
+@pytest.mark.parametrize("m", [1, 16, 64])
+def test_decode_shapes_get_a_small_tile_and_many_ctas(m):
+    kernel = chosen(m, 6144, 4096)
+    assert kernel.tile[0] == 64 and kernel.tile[1] <= 128
+
+
+def test_small_products_spread_over_the_sms():
+    kernel = chosen(512, 512, 512)
+    assert kernel.tile[0] * kernel.tile[1] <= 64 * 128
+
+
+def test_large_products_use_a_persistent_schedule():
+    for shape in ((4096, 4096, 4096), (8192, 8192, 8192), (4096, 24576, 1536)):
+        assert chosen(*shape).schedule.is_persistent
+
+
+@pytest.mark.parametrize("layout", ["tn", "tt", "nn", "nt"])
+def test_a_kernel_of_the_right_layout_is_chosen(layout):
+    for shape in ((1, 8, 8), (129, 257, 64), (4096, 4096, 4096)):
+        kernel = chosen(*shape, layout)
+        assert kernel.layout == layout and kernel.automatic and kernel.accumulator == "f32"
+
+
+def test_the_choice_is_deterministic():
+    for shape in itertools.product((1, 100, 4096), (64, 5000), (8, 4096)):
+        assert len({make_plan(problem(*shape), Request(), all_kernels(), H200).chosen for _ in range(3)}) == 1
+
+
+@pytest.mark.parametrize("sms", [1, 4, 78, 114, 132, 144])
+def test_any_sm_count_works(sms):
+    card = Card("some Hopper", sms, 50 << 20)
+    for shape in ((64, 64, 64), (4096, 4096, 4096)):
+        prediction = make_plan(problem(*shape), Request(), all_kernels(), card).chosen
+        assert prediction.us > 0
+    slow = make_plan(problem(8192, 8192, 8192), Request(), all_kernels(), Card("half", 66, 60 << 20)).chosen.us
+    fast = make_plan(problem(8192, 8192, 8192), Request(), all_kernels(), H200).chosen.us
+    assert 1.7 < slow / fast < 2.3
+
+
+def test_a_row_can_be_read_two_ways_and_gets_the_first_that_is_built():
+    row = Problem(1, 256, 64, "bf16", "bf16", ("k", "mn"), ("k",))
+    assert row.layouts == ("tn", "nn")
+    pool, _ = candidates_for(row, Request(), all_kernels())
+    assert {k.layout for k in pool} == {"tn"}
+    only_nn = [k for k in all_kernels() if k.layout == "nn"]
+    pool, _ = candidates_for(row, Request(), only_nn)
+    assert {k.layout for k in pool} == {"nn"}
+
+
+@pytest.mark.parametrize("schedule", list(Schedule))
+def test_a_named_schedule_is_kept(schedule):
+    for shape in ((1, 8, 8), (4096, 4096, 4096), (64, 96, 16384)):
+        plan = make_plan(problem(*shape), Request(schedule), all_kernels(), H200)
+        assert plan.kernel.schedule is schedule and plan.kernel.automatic
+
+
+def test_clusters_of_four_leave_some_sms_idle():
+    model = load_model()
+    by_cluster = {
+        k.cluster: resident_ctas(k, H200, model)
+        for k in all_kernels()
+        if k.name.startswith("bf16_bf16_f32_tn_128x128x64") and k.schedule is Schedule.PINGPONG and k.stages == 5
+    }
+    assert by_cluster[(1, 1)] == by_cluster[(2, 1)] == 132
+    if (4, 1) in by_cluster:
+        assert by_cluster[(4, 1)] == 120
+
+
+def test_waves_count_whole_clusters():
+    kernel = next(k for k in all_kernels() if k.name == "bf16_bf16_f32_tn_128x128x64_c2x1_s5_pingpong_tma")
+    assert predict(problem(129, 128, 64), kernel, H200, load_model()).tiles == 2
+    assert predict(problem(257, 128, 64), kernel, H200, load_model()).tiles == 4
+
+
+def test_the_walk_keeps_the_smaller_operand():
+    wide = make_plan(problem(1024, 65536, 4096), Request("pingpong"), all_kernels(), H200).chosen.walk
+    tall = make_plan(problem(65536, 1024, 4096), Request("pingpong"), all_kernels(), H200).chosen.walk
+    assert wide.raster in RASTERS and wide.group in GROUPS
+    unavoidable = 2 * (1024 * 4096 + 65536 * 4096 + 1024 * 65536)
+    assert wide.hbm_bytes == tall.hbm_bytes == unavoidable
+
+
+def test_fp32_output_is_predicted_slower():
+    kernel = next(k for k in all_kernels() if k.name == "bf16_bf16_f32_tn_128x256x64_c1x1_s4_cooperative_tma")
+    half = predict(problem(4096, 4096, 512), kernel, H200, load_model())
+    full = predict(problem(4096, 4096, 512, output="f32"), kernel, H200, load_model())
+    assert full.us > half.us
+
+
+def test_the_model_says_where_its_constants_come_from():
+    model = load_model()
+    assert "H200" in model["card"] and len(model["date"]) == 10 and model["source"]
+
+
+def test_the_library_has_the_last_word():
+    first = make_plan(problem(4096, 4096, 4096), Request(), all_kernels(), H200)
+    refuse = lambda p: "no luck" if p.kernel == first.kernel else ""
+    second = make_plan(problem(4096, 4096, 4096), Request(), all_kernels(), H200, refuse)
+    assert second.kernel == first.alternatives[0].kernel and "no luck" in second.rejected
+    with pytest.raises(NotImplementedError, match="no luck"):
+        make_plan(problem(8, 8, 8), Request("tma"), all_kernels(), H200, lambda p: "no luck")
+
+
+def test_explain_prints_kernel_reason_candidates_and_model():
+    text = str(explain_problem(problem(4096, 4096, 4096), Request(), H200))
+    for word in (
+        "4096 x 4096 x 4096",
+        "132 SMs",
+        "kernel  bf16",
+        "waves",
+        "candidates",
+        "not considered",
+        "model",
+        "x  ",
+    ):
+        assert word in text
