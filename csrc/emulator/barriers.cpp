@@ -151,8 +151,14 @@ void barrier_arrive_cluster(uint64_t& state, uint32_t rank, Line line) {
     return;
   }
   ++target.inbound;
+  ++thread.remote_arrivals;
   machine->scheduler.post(machine->scheduler.now() + costs::kRemoteArrive, [&target, &thread, address, line] {
     --target.inbound;
+    --thread.remote_arrivals;
+    if (thread.waiting.on == Waiting::On::remote_arrivals && thread.remote_arrivals == 0) {
+      thread.waiting.on = Waiting::On::nothing;
+      machine->scheduler.make_ready(thread);
+    }
     if (target.exited) return;  // reported when it exited
     arrive(target, barrier_at(target, address, "barrier_arrive_cluster", line), who(thread), line);
   });

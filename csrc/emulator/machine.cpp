@@ -141,7 +141,7 @@ void Machine::thread_finished(Thread& thread) {
       if (!warpgroup.operations.empty()) scheduler.stop();  // reported by check_thread_exit
     }
   }
-  if (--cluster.running_threads == 0 && next_cluster * launch.cluster < launch.grid) start_cluster(cluster);
+  if (cluster.running_threads == 0 && next_cluster * launch.cluster < launch.grid) start_cluster(cluster);
 }
 
 void Machine::report_deadlock() {

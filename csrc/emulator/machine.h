@@ -67,7 +67,7 @@ void release_warp();
 
 // --- at thread exit
 void check_thread_exit(Thread& thread);
-void cluster_thread_exited(Thread& thread);
+void cluster_thread_exited(Thread& thread);  // counts it out of its cluster
 
 // --- report.cpp
 std::string place(Line line);                       // "pipeline/tma_ring.h:57"

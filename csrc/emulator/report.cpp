@@ -73,6 +73,7 @@ std::string waits_on(const Thread& thread) {
             << thread.warpgroup->operations.front().arrived << " of " << kWarpgroupThreads << " threads";
       break;
     case On::cp_async: out << "waits for its cp.async groups"; break;
+    case On::remote_arrivals: out << "waits for its arrivals on other CTAs' barriers"; break;
     case On::store_read: out << "waits for its TMA stores to read shared memory"; break;
   }
   out << " at " << place(w.line);

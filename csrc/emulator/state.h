@@ -45,7 +45,7 @@ struct Mbarrier {
 struct Waiting {
   enum class On : uint8_t {
     nothing, mbarrier, warp, warpgroup, registers, cta_barrier, named_barrier, cluster_barrier, wgmma, cp_async,
-    store_read
+    store_read, remote_arrivals
   };
   On on = On::nothing;
   Mbarrier* barrier = nullptr;
@@ -115,6 +115,7 @@ struct Thread {
 
   std::vector<uint32_t> unfenced;  // 16-byte units written through the generic proxy since the last proxy fence
   std::vector<Mbarrier*> made;     // barriers initialised by this thread that others may not use yet
+  int remote_arrivals = 0;         // of this thread, still on their way to other CTAs
   bool cluster_arrived = false;    // and has not waited yet, for the phase
   uint64_t cluster_target = 0;
   size_t annotations = 0;

@@ -74,6 +74,8 @@ void cluster_arrive(Line line) {
            "cluster twice" + place(line));
     return;
   }
+  // Arriving releases: what this thread has sent to other CTAs is there before it counts as arrived.
+  while (thread.remote_arrivals != 0) block_on({Waiting::On::remote_arrivals, nullptr, 0, {}, 0, line});
   publish_barriers(thread, true);
   thread.cluster_arrived = true;
   thread.cluster_target = cluster.phase + 1;
