@@ -1,0 +1,42 @@
+# Everything from a fresh clone: `make demo`, `make test`. Needs Python 3.10 to 3.13, g++ 12 or later, make.
+#
+# $(PYTHON) is used as it is if it can import torch (a GPU machine, an activated environment); otherwise .venv is made
+# with the CPU build of torch. nvcc is used if it is found; without one the package holds the emulator only.
+PYTHON ?= python3
+TORCH_VERSION ?= 2.13.0
+TOOLS = "setuptools>=70" wheel "cmake>=3.26" ninja numpy pytest hypothesis ruff nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
+HAS_TORCH := $(shell $(PYTHON) -c "import torch" 2>/dev/null && echo yes)
+
+ifeq ($(HAS_TORCH),yes)
+PY := $(PYTHON)
+SETUP :=
+else
+PY := .venv/bin/python
+SETUP := .venv/ready
+endif
+
+.PHONY: demo test build lint clean
+
+demo: build
+	$(PY) -m hopper_gemm demo
+
+test: build
+	$(PY) -m pytest tests -q -p no:cacheprovider
+
+build: $(SETUP)
+	$(PY) setup.py -q build_ext --inplace
+	@$(PY) -c "import hopper_gemm as h; k = h.kernels(); c = sum(x.compiled for x in k); \
+	print(f'hopper_gemm: {c} kernels for the GPU, {sum(x.emulated for x in k)} for the emulator' + ('' if c else ' (nvcc was not found)'))"
+
+lint: $(SETUP)
+	$(PY) tools/lint.py
+	$(PY) -m ruff check .
+
+# The marker is written last: an interrupted set-up starts again.
+.venv/ready:
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install -q --disable-pip-version-check torch==$(TORCH_VERSION) $(TOOLS)
+	touch $@
+
+clean:
+	rm -rf build .venv hopper_gemm/lib hopper_gemm/include hopper_gemm/*.so

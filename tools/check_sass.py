@@ -1,0 +1,162 @@
+"""Checks the machine code of every kernel in libhopper_gemm.so: does each schedule really do what its name says?
+
+    python tools/check_sass.py hopper_gemm/lib/libhopper_gemm.so
+
+Needs cuobjdump with nvdisasm beside it or on PATH (pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm).
+Exit status: 0 all well, 1 findings, 2 no cuobjdump or no kernels.
+"""
+
+import argparse
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from ptxas_gate import kernel_name
+
+INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
+NAME = re.compile(r"_(\d+)x(\d+)x(\d+)_c(\d+)x(\d+)_s\d+_(multistage|tma|warp_specialized|cooperative|pingpong)_(tma|direct)")
+TARGET = re.compile(r"0x([0-9a-f]+)\s*$")
+
+
+def find_cuobjdump():
+    """PATH, beside nvcc, or pip's wheels; None if there is none."""
+    wheels = (Path(place) / "nvidia" / "cu13" / "bin" for place in sys.path)
+    homes = (Path(os.environ[v]) / "bin" for v in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(v))
+    folders = [*homes, Path("/usr/local/cuda/bin"), *wheels]
+    return shutil.which("cuobjdump") or shutil.which("cuobjdump", path=os.pathsep.join(map(str, folders)))
+
+
+def functions(lines):
+    """Yields (kernel name, [(address, opcode, predicated, operands)]) of a `cuobjdump -sass` listing."""
+    name, code = None, []
+    for line in lines:
+        if "Function :" in line:
+            if name:
+                yield name, code
+            name, code = kernel_name(line.split(":", 1)[1].strip()), []
+        elif match := INSTRUCTION.match(line):
+            address, predicate, opcode, operands = match.groups()
+            code.append((int(address, 16), opcode, predicate is not None, operands))
+    if name:
+        yield name, code
+
+
+def successors(code):
+    """Indices that may run after each instruction. Convergence barriers (BSSY, BSYNC) fall through."""
+    index = {address: i for i, (address, *_) in enumerate(code)}
+    edges = []
+    for i, (_, opcode, predicated, operands) in enumerate(code):
+        base = opcode.split(".")[0]
+        target = TARGET.search(operands) if base in ("BRA", "BSSY", "CALL") else None
+        following = [index[int(target.group(1), 16)]] if target and int(target.group(1), 16) in index else []
+        conditional = predicated or base != "BRA" or "." in opcode or "P" in operands.split("0x")[0]
+        leaves = base in ("EXIT", "RET", "BRX", "JMX") and not predicated
+        if not leaves and conditional and i + 1 < len(code):
+            following.append(i + 1)
+        edges.append(following)
+    return edges
+
+
+def loops(code):
+    """Strongly connected parts with a cycle: sets of instruction indices (Tarjan, without recursion)."""
+    edges, order, low, place, on_stack, stack, found = successors(code), {}, {}, {}, set(), [], []
+    for root in range(len(code)):
+        work = [(root, iter(edges[root]))] if root not in order else []
+        while work:
+            node, rest = work[-1]
+            if node not in order:
+                order[node] = low[node] = len(order)
+                place[node] = len(stack)
+                stack.append(node)
+                on_stack.add(node)
+            for after in rest:
+                if after not in order:
+                    work.append((after, iter(edges[after])))
+                    break
+                if after in on_stack:
+                    low[node] = min(low[node], order[after])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == order[node]:
+                    start = place[node]
+                    part = set(stack[start:])
+                    del stack[start:]
+                    on_stack -= part
+                    if len(part) > 1:
+                        found.append(part)
+    return found
+
+
+def findings(name, code):
+    """Sentences about one kernel; empty if its code does what its name says."""
+    match = NAME.search(name)
+    if match is None:
+        return ["its name is not one of the manifest's"]
+    tile_n, cluster = match.group(2), int(match.group(4)) * int(match.group(5))
+    schedule, store = match.group(6), match.group(7)
+    opcodes = {opcode for _, opcode, _, _ in code}
+
+    def has(prefix):
+        return any(opcode == prefix or opcode.startswith(prefix + ".") for opcode in opcodes)
+
+    uses_tma, specialized = schedule != "multistage", schedule in ("cooperative", "pingpong")
+    expected = [
+        ("HGMMA", True, "the tensor cores through wgmma"),
+        ("UTMALDG", uses_tma, "TMA loads"),
+        ("LDGSTS", not uses_tma, "cp.async loads"),
+        ("UTMASTG", store == "tma", "TMA stores"),
+        ("UTMALDG.2D.MULTICAST", cluster > 1, "multicast loads"),
+    ]
+    if schedule != "warp_specialized":  # there it depends on the number of consumers
+        expected.append(("USETMAXREG", specialized, "setmaxnreg"))
+    texts = [
+        f"{'lacks' if wanted else 'has'} {opcode} ({what})" for opcode, wanted, what in expected if has(opcode) != wanted
+    ]
+    shapes = {opcode.split(".")[1] for opcode in opcodes if opcode.startswith("HGMMA.")}
+    if any(not shape.startswith(f"64x{tile_n}x") for shape in shapes):
+        texts.append(f"wgmma shapes {sorted(shapes)}, expected N = {tile_n} alone")
+    loops_with_mma = [part for part in loops(code) if any(code[i][1].startswith("HGMMA") for i in part)]
+    if has("HGMMA") and not loops_with_mma:
+        texts.append("no loop contains HGMMA")
+    for part in loops_with_mma:
+        for i in sorted(part):
+            if code[i][1].startswith("MEMBAR") and code[i][1].endswith("GPU"):
+                texts.append(f"{code[i][1]} at {code[i][0]:#x} inside a loop with HGMMA: a release at cluster or GPU scope")
+    return texts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", type=Path)
+    parser.add_argument("--kernels", default="*", help="glob of kernel names to report on")
+    options = parser.parse_args()
+    tool = find_cuobjdump()
+    if tool is None:
+        print("check_sass: no cuobjdump: pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm", file=sys.stderr)
+        return 2
+    environment = os.environ | {"PATH": os.pathsep.join([str(Path(tool).parent), os.environ["PATH"]])}
+    ptx = subprocess.run([tool, "-lptx", options.library], env=environment, capture_output=True, text=True).stdout
+    bad = {"library": ["has PTX embedded: only SASS for sm_90a is meant to be there"]} if ".ptx" in ptx else {}
+    count = 0
+    with subprocess.Popen([tool, "-sass", options.library], env=environment, stdout=subprocess.PIPE, text=True) as process:
+        for name, code in functions(process.stdout):
+            if fnmatch.fnmatchcase(name, options.kernels):
+                count += 1
+                if texts := findings(name, code):
+                    bad[name] = texts
+    for name, texts in bad.items():
+        for text in texts:
+            print(f"check_sass: {name}: {text}")
+    print(f"check_sass: {count} kernels, {len(bad)} with findings")
+    return 1 if bad else 0 if count else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
