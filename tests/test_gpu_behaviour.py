@@ -1,0 +1,246 @@
+"""On a Hopper GPU: launches, streams, graphs, threads, outputs, views, determinism."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+from support.guards import Guarded
+from support.operands import LAYOUTS, Shape, operands
+from support.reference import Reference
+
+import hopper_gemm
+from hopper_gemm import Schedule, _extension, errors, matmul
+from hopper_gemm.registry import all_kernels, resident
+
+pytestmark = pytest.mark.gpu
+SCHEDULES = [s.value for s in Schedule]
+BF16 = torch.bfloat16
+
+
+def ones(*shape: int, dtype: torch.dtype = BF16, device: str = "cuda") -> torch.Tensor:
+    return torch.ones(shape, dtype=dtype, device=device)
+
+
+@pytest.mark.parametrize("kernel", [k for k in all_kernels() if k.compiled], ids=lambda k: k.name)
+def test_the_grid_is_the_tiles_or_what_is_resident(kernel, record):
+    dtype = BF16 if kernel.input == "bf16" else torch.float16
+    for shape in (Shape(4096, 4096, 64), Shape(64, 64, 64), Shape(1000, 1000, 72)):
+        a, b = operands(shape, kernel.layout, dtype, device="cuda")
+        out = torch.empty(shape.m, shape.n, device="cuda", dtype=dtype)
+        launch = _extension.load().launch_shape(kernel.id, a, b, out, 0, 8, 0)
+        tiles = launch["tiles_m"] * launch["tiles_n"]
+        most = resident(kernel.id)["resident_clusters"] * kernel.cluster_size
+        assert launch["cluster"] == kernel.cluster_size and launch["threads"] == kernel.threads
+        assert launch["shared_bytes"] == kernel.shared_bytes
+        assert launch["grid"] == (min(tiles, most) if kernel.schedule.is_persistent else tiles)
+        assert launch["grid"] % kernel.cluster_size == 0
+    record.add("launch", kernel.name, 3)
+
+
+def test_kernels_report_their_registers():
+    for kernel in all_kernels():
+        if kernel.compiled:
+            assert kernel.registers and kernel.registers * kernel.threads <= 65536
+            assert resident(kernel.id)["local_bytes"] == 0, f"{kernel.name} uses local memory"
+
+
+def test_is_available_and_explain():
+    assert hopper_gemm.is_available() and hopper_gemm.is_available("cuda:0")
+    assert not hopper_gemm.is_available("cpu")
+    text = str(hopper_gemm.explain(ones(256, 512), ones(512, 128)))
+    assert torch.cuda.get_device_name() in text and "kernel  bf16" in text
+
+
+@pytest.mark.parametrize("schedule", ["auto", *SCHEDULES])
+def test_work_is_queued_on_the_current_stream(schedule):
+    a, b = torch.zeros(1024, 1024, device="cuda", dtype=BF16), ones(1024, 1024)
+    matmul(a, b, schedule=schedule)
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        a.fill_(1)
+        y = matmul(a, b, schedule=schedule)
+        total = y.sum(dtype=torch.float64)
+    stream.synchronize()
+    assert bool((y == 1024).all()) and float(total) == 1024.0**3
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_two_streams_at_once(schedule):
+    k = 8192
+    sets = [
+        (torch.full((64, k), v, device="cuda", dtype=BF16), ones(k, 96), torch.cuda.Stream(), v) for v in (1.0, 2.0)
+    ]
+    torch.cuda.synchronize()
+    results = []
+    for _ in range(40):
+        for a, b, stream, v in sets:
+            with torch.cuda.stream(stream):
+                results.append((matmul(a, b, schedule=schedule), v))
+    torch.cuda.synchronize()
+    assert all(bool((y == k * v).all()) for y, v in results)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_graph_capture_and_replay_with_new_data(schedule):
+    a, b, out = ones(256, 512), ones(512, 128), torch.zeros(256, 128, device="cuda", dtype=BF16)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        matmul(a, b, out=out, schedule=schedule)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        matmul(a, b, out=out, schedule=schedule)
+        y = matmul(a, b, schedule=schedule)
+    for value in (1, 2, 3):
+        a.fill_(value)
+        out.fill_(float("nan"))
+        graph.replay()
+        torch.cuda.synchronize()
+        assert bool((out == 512 * value).all()) and bool((y == 512 * value).all())
+
+
+def test_the_first_call_of_a_process_may_be_captured():
+    code = """
+import torch, hopper_gemm
+a, b = (torch.ones(s, device="cuda", dtype=torch.bfloat16) for s in ((256, 512), (512, 128)))
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = hopper_gemm.matmul(a, b)
+graph.replay()
+torch.cuda.synchronize()
+assert bool((y == 512).all())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+def test_a_thread_that_never_touched_cuda():
+    code = """
+import threading, torch, hopper_gemm
+a, out = (f(128, 128, device="cuda", dtype=torch.bfloat16) for f in (torch.ones, torch.zeros))
+failed = []
+def work():
+    try: hopper_gemm.matmul(a, a, out=out)
+    except Exception as error: failed.append(repr(error))
+thread = threading.Thread(target=work); thread.start(); thread.join(); torch.cuda.synchronize()
+assert not failed and bool((out == 128).all()), failed
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+def test_eight_threads_with_their_own_streams_and_shapes():
+    wrong: list[str] = []
+
+    def work(i: int) -> None:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for r in range(30):
+                m, n, k = 64 + 8 * i, 72 + 8 * i, 64 * (1 + (r + i) % 20)
+                y = matmul(torch.full((m, k), float(i + 1), device="cuda", dtype=BF16), ones(k, n))
+                stream.synchronize()
+                if not bool((y == k * (i + 1)).all()):
+                    wrong.append(f"thread {i}, {m}x{n}x{k}")
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_column_major_out(schedule, layout):
+    a, b = operands(Shape(200, 136, 96), layout, BF16, device="cuda")
+    guarded = Guarded(200, 136, BF16, "cuda", column_major=True)
+    assert matmul(a, b, out=guarded.view, schedule=schedule) is guarded.view
+    assert Reference(a, b).problem_with(guarded.view) == "" and guarded.damage() == ""
+
+
+def test_out_is_filled_whatever_it_held_and_its_version_moves():
+    a, out = ones(96, 64), torch.full((96, 80), float("nan"), device="cuda", dtype=BF16)
+    for schedule in SCHEDULES:
+        out.fill_(float("nan"))
+        version = out._version
+        assert matmul(a, ones(64, 80), out=out, schedule=schedule) is out
+        assert bool((out == 64).all()) and out._version > version
+
+
+def test_addresses_may_differ_between_calls_of_one_shape():
+    """The remembered launch must not remember addresses."""
+    for value in (1.0, 2.0, 3.0):
+        a, b = torch.full((64, 64), value, device="cuda", dtype=BF16), ones(64, 64)
+        assert bool((matmul(a, b) == 64 * value).all())
+    shifted = torch.ones(64 * 64 + 1, device="cuda", dtype=BF16)[1:].view(64, 64)
+    with pytest.raises(errors.AlignmentError, match="storage_offset"):
+        matmul(shifted, ones(64, 64))
+    x = ones(64, 64)
+    assert bool((matmul(x, ones(64, 64), out=torch.empty_like(x)) == 64).all())
+    with pytest.raises(errors.OverlapError):
+        matmul(x, ones(64, 64), out=x)
+    with pytest.raises(errors.AutogradError):
+        matmul(ones(64, 64).requires_grad_(), ones(64, 64))
+
+
+def test_empty_products():
+    for m, n, k in itertools.product((0, 16), (0, 24), (0, 64)):
+        a, b = ones(m, k), ones(k, n)
+        out = torch.full((m, n), float("nan"), device="cuda", dtype=BF16)
+        assert matmul(a, b).shape == (m, n)
+        assert bool((matmul(a, b) == k).all()) and bool((matmul(a, b, out=out) == k).all())
+
+
+def test_operands_and_output_beyond_2_to_the_31_elements():
+    a = ones(16909328, 128)
+    a[-1] = 3
+    y = matmul(a[:, 64:96], ones(32, 8))
+    assert bool((y[:-1] == 32).all()) and bool((y[-1] == 96).all())
+    del a, y
+    y = matmul(ones(65536, 8), ones(8, 40000))
+    assert bool((y[-1] == 8).all()) and bool((y[32768] == 8).all()) and bool((y[0] == 8).all())
+
+
+def test_an_unrelated_cuda_error_is_not_blamed_on_us():
+    a = ones(128, 128)
+    torch.cuda.synchronize()
+    torch.cuda.cudart().cudaHostUnregister(4096)
+    y = matmul(a, a)
+    torch.cuda.synchronize()
+    assert bool((y == 128).all())
+
+
+def test_many_new_shapes_do_not_grow_memory():
+    def once(i: int) -> None:
+        m, n, k = 1 + i % 257, 8 + 8 * (i % 193), 8 + 8 * ((i * 7) % 301)
+        matmul(ones(m, k), ones(k, n))
+
+    for i in range(300):
+        once(i)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    for i in range(300, 1500):
+        once(i)
+    torch.cuda.synchronize()
+    assert torch.cuda.memory_allocated() - before < 64 << 20
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_two_devices():
+    torch.cuda.set_device(0)
+    a, b = ones(256, 384, device="cuda:1"), ones(384, 128, device="cuda:1")
+    for schedule in SCHEDULES:
+        y = matmul(a, b, schedule=schedule)
+        assert y.device == a.device and bool((y == 384).all())
+    assert torch.cuda.current_device() == 0
+    with pytest.raises(errors.DeviceError, match=r"cuda:0.*cuda:1"):
+        matmul(ones(64, 64), ones(64, 64, device="cuda:1"))

@@ -1,0 +1,129 @@
+"""On a Hopper GPU: five schedules x two types x four layouts x all shapes against float64, guard bands, equal bits."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from support.guards import Guarded
+from support.operands import DTYPES, LAYOUTS, Shape, breaks_the_rule, operands
+from support.reference import Reference, same_bits
+from support.shapes import GPU
+
+from hopper_gemm import Schedule, errors, matmul
+from hopper_gemm.registry import all_kernels
+
+pytestmark = pytest.mark.gpu
+SCHEDULES = [s.value for s in Schedule]
+
+
+def failure_of(a: torch.Tensor, b: torch.Tensor, shape: Shape, seed: int, integers: bool, **kwargs) -> str:
+    """Runs a product twice between guard bands; what is wrong with it, or an empty text."""
+    runs = []
+    for _ in range(2):
+        guarded = Guarded(shape.m, shape.n, kwargs.get("out_dtype", a.dtype), "cuda", aligned=seed % 2 == 0)
+        matmul(a, b, out=guarded.view, **{k: v for k, v in kwargs.items() if k != "out_dtype"})
+        runs.append(guarded)
+    reference = Reference(a, b)
+    check = reference.inexact_integers if integers else reference.problem_with
+    wrong = check(runs[0].view) or runs[0].damage()
+    if not wrong and not same_bits(runs[0].view, runs[1].view):
+        wrong = "two runs differ"
+    return f"{shape}: {wrong}" if wrong else ""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_all_shapes(schedule, dtype, layout, record):
+    failures = []
+    for seed, shape in enumerate(GPU):
+        a, b = operands(shape, layout, DTYPES[dtype], device="cuda", seed=seed)
+        failures.append(failure_of(a, b, shape, seed, False, schedule=schedule))
+    failures = [f for f in failures if f]
+    assert len(GPU) >= 40
+    record.add("normal", f"{schedule} {dtype} {layout}", len(GPU), failures)
+    assert not failures, failures
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_small_integers_are_exact(schedule, dtype, layout, record):
+    failures = []
+    for seed, shape in enumerate(GPU[::3]):
+        a, b = operands(shape, layout, DTYPES[dtype], device="cuda", seed=seed, integers=True)
+        failures.append(failure_of(a, b, shape, seed, True, schedule=schedule))
+    failures = [f for f in failures if f]
+    record.add("integers", f"{schedule} {dtype} {layout}", len(GPU[::3]), failures)
+    assert not failures, failures
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_contiguous_operands_run_or_name_the_16_byte_rule(schedule, layout, record):
+    failures, refused = [], 0
+    for seed, shape in enumerate(GPU):
+        a, b = operands(shape, layout, torch.bfloat16, device="cuda", seed=seed, contiguous=True)
+        if not (breaks_the_rule(a) or breaks_the_rule(b)):
+            wrong = failure_of(a, b, shape, seed, False, schedule=schedule)
+        else:
+            refused += 1
+            with pytest.raises(errors.AlignmentError) as caught:
+                matmul(a, b, schedule=schedule)
+            text = str(caught.value)
+            named = "16 bytes" in text and "stride" in text and schedule in text
+            wrong = "" if named else f"{shape}: {text}"
+        failures += [wrong] if wrong else []
+    record.add("contiguous", f"{schedule} {layout}: run", len(GPU) - refused, failures)
+    record.add("contiguous", f"{schedule} {layout}: refused by the 16-byte rule", refused)
+    assert not failures, failures
+
+
+@pytest.mark.parametrize("out_dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_output_types(schedule, out_dtype, record):
+    failures = []
+    for seed, shape in enumerate(GPU[::4]):
+        a, b = operands(shape, "tn", torch.bfloat16, device="cuda", seed=seed)
+        failures.append(failure_of(a, b, shape, seed, False, schedule=schedule, out_dtype=out_dtype))
+    failures = [f for f in failures if f]
+    record.add("output types", f"{schedule} {out_dtype}", len(GPU[::4]), failures)
+    assert not failures, failures
+
+
+KERNEL_SHAPES = (Shape(520, 776, 200), Shape(64, 40, 8), Shape(1100, 1300, 640))
+
+
+@pytest.mark.parametrize("kernel", [k for k in all_kernels() if k.compiled], ids=lambda k: k.name)
+def test_every_kernel(kernel, record):
+    dtype = torch.bfloat16 if kernel.input == "bf16" else torch.float16
+    failures = []
+    for seed, shape in enumerate(KERNEL_SHAPES):
+        exact = kernel.accumulator == "f16"  # small integers stay exact in fp16 sums
+        a, b = operands(shape, kernel.layout, dtype, device="cuda", seed=seed, integers=exact)
+        wrong = failure_of(a, b, shape, seed, exact, config=kernel.name)
+        failures += [wrong] if wrong else []
+    record.add("every kernel", kernel.name, len(KERNEL_SHAPES), failures)
+    assert not failures, failures
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [Shape(512, 512, 512), Shape(200, 264, 2048), Shape(1024, 1024, 4096)], ids=str)
+def test_fp16_sums_are_as_good_as_torchs(shape, layout, record):
+    a, b = operands(shape, layout, torch.float16, device="cuda")
+    a, b = a.div(8), b.div(8)
+    a, b = a.contiguous() if layout[0] == "t" else a.t().contiguous().t(), b
+    exact = a.double() @ b.double()
+    before = torch.backends.cuda.matmul.allow_fp16_accumulation
+    torch.backends.cuda.matmul.allow_fp16_accumulation = True
+    try:
+        theirs = (torch.mm(a, b).double() - exact).square().mean().sqrt()
+    finally:
+        torch.backends.cuda.matmul.allow_fp16_accumulation = before
+    kernels = [k for k in all_kernels() if k.compiled and k.accumulator == "f16" and k.layout == layout]
+    assert kernels
+    for config in (None, *(k.name for k in kernels)):
+        y = matmul(a, b, accumulate="fp16") if config is None else matmul(a, b, config=config)
+        ours = (y.double() - exact).square().mean().sqrt()
+        record.add("fp16 sums", f"{layout} {config or 'auto'}")
+        assert ours <= 2 * theirs, (config, float(ours), float(theirs))
