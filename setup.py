@@ -45,13 +45,17 @@ def build_folder():
 
 
 class CMakeBuild(build_ext):
+    def run(self):
+        self.into_source = self.inplace or self.editable_mode  # setuptools resets `inplace` while it builds
+        super().run()
+
     def build_extension(self, ext):
         folder = build_folder()
         arguments = [
             f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
             f"-DPython_EXECUTABLE={sys.executable}",
             "-DHG_PYTHON=ON",
-            f"-DHG_INPLACE={'ON' if self.inplace else 'OFF'}",
+            f"-DHG_INPLACE={'ON' if self.into_source else 'OFF'}",
             f"-DHG_KERNELS={os.environ.get('HOPPER_GEMM_KERNELS', '')}",
             f"-DHG_MANIFESTS={os.environ.get('HOPPER_GEMM_MANIFESTS', '')}",
             *shlex.split(os.environ.get("HG_CMAKE_ARGS", "")),
@@ -60,7 +64,7 @@ class CMakeBuild(build_ext):
         jobs = [f"-j{os.environ['MAX_JOBS']}"] if "MAX_JOBS" in os.environ else []
         subprocess.run([cmake, "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *arguments], check=True)
         subprocess.run([cmake, "--build", str(folder), *jobs], check=True)
-        if not self.inplace:
+        if not self.into_source:
             subprocess.run([cmake, "--install", str(folder), "--prefix", str(Path(self.build_lib).resolve())], check=True)
 
     def copy_extensions_to_source(self):
