@@ -73,12 +73,16 @@ endif()
 
 # --- kernels for the emulator: never in one translation unit with code for the GPU
 if(HG_EMULATOR)
-  add_library(hg_emulated OBJECT ${HG_EMULATOR_FILES} ${HG_EMULATED_SOURCES})
-  target_include_directories(hg_emulated PRIVATE include csrc/emulator)
-  target_compile_definitions(hg_emulated PRIVATE HG_EMULATE)
   # -fno-strict-aliasing: emulated shared memory is bytes that every instruction reads as its own type.
-  target_compile_options(hg_emulated PRIVATE -O2 -fno-strict-aliasing)
-  target_sources(hopper_gemm PRIVATE $<TARGET_OBJECTS:hg_emulated>)
+  set(HG_EMULATED_OPTIONS -O2 -fno-strict-aliasing)
+  add_library(hg_emulator OBJECT ${HG_EMULATOR_FILES})
+  add_library(hg_emulated OBJECT ${HG_EMULATED_SOURCES})
+  foreach(objects hg_emulator hg_emulated)
+    target_include_directories(${objects} PRIVATE include csrc/emulator)
+    target_compile_definitions(${objects} PRIVATE HG_EMULATE)
+    target_compile_options(${objects} PRIVATE ${HG_EMULATED_OPTIONS})
+    target_sources(hopper_gemm PRIVATE $<TARGET_OBJECTS:${objects}>)
+  endforeach()
 endif()
 
 # --- the table of kernels beside the library: registers and spills from ptxas, the rest from the configs
