@@ -9,8 +9,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def sources_sha(root=ROOT):
     digest = hashlib.sha256()
-    files = [p for folder in ("include", "csrc") for p in (root / folder).rglob("*") if p.is_file()]
-    files = [p for p in files if p.suffix in {".h", ".cpp", ".cu", ".py"}] + [root / "hopper_gemm" / "manifest.py"]
+    files = [p for folder in ("include", "csrc") for p in (root / folder).rglob("*")]
+    files = [p for p in files if p.is_file() and "__pycache__" not in p.parts] + [root / "hopper_gemm" / "manifest.py"]
     for path in sorted(files):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

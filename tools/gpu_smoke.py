@@ -1,0 +1,72 @@
+"""One small product through every kernel on the GPU, checked and synchronised one at a time; also run under the sanitizer.
+
+A wrong result or an error names the kernel; with the build option HG_WATCHDOG a hang names the wait. Small on purpose:
+ragged edges, several tiles and K steps, seconds in all.
+"""
+
+import argparse
+import fnmatch
+import sys
+
+import torch
+
+from hopper_gemm import _C
+
+SHAPES = ((200, 136, 72), (1, 8, 8), (300, 520, 200))
+
+
+def operands(record, m, n, k):
+    """a (M, K) and b (K, N), small integers, each stored as the kernel reads it (padded to the 16-byte rule)."""
+    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[record["input"]]
+
+    def stored(rows, columns):
+        wide = torch.randint(-2, 3, (rows, (columns + 7) // 8 * 8), device="cuda").to(dtype)
+        return wide[:, :columns]
+
+    a = stored(m, k) if record["a_major"] == "k" else stored(k, m).t()
+    b = stored(n, k).t() if record["b_major"] == "k" else stored(k, n)
+    return a, b
+
+
+def check(record, shape, out_dtype):
+    """An error text, or ''. The output lies in a padded buffer whose margin must stay untouched."""
+    m, n, k = shape
+    a, b = operands(record, m, n, k)
+    buffer = torch.full((m + 2, (n + 15) // 8 * 8), 77.0, device="cuda", dtype=out_dtype)
+    out = buffer[1 : m + 1, :n]
+    _C.gemm(record["id"], a, b, out)
+    torch.cuda.synchronize()
+    expected = (a.double() @ b.double()).to(out_dtype)
+    if not torch.equal(out, expected):
+        return f"wrong at {int((out != expected).sum())} of {m * n} elements"
+    buffer[1 : m + 1, :n] = 77.0
+    return "" if bool((buffer == 77.0).all()) else "wrote outside out"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernels", default="*", help="glob of kernel names")
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the shapes")
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    failed = count = 0
+    for record in _C.kernels():
+        if not record["compiled"] or not fnmatch.fnmatchcase(record["name"], options.kernels):
+            continue
+        for shape in SHAPES[: options.shapes]:
+            for out_dtype in (torch.bfloat16, torch.float32) if record["input"] == "bf16" else (torch.float16,):
+                count += 1
+                try:
+                    text = check(record, shape, out_dtype)
+                except RuntimeError as error:  # sticky: nothing more can run in this process
+                    print(f"FAILED {record['name']} {shape} {out_dtype}: {error} {_C.watchdog_report()}", flush=True)
+                    return 1
+                if text:
+                    failed += 1
+                    print(f"FAILED {record['name']} {shape} {out_dtype}: {text}", flush=True)
+    print(f"gpu_smoke: {count - failed} passed, {failed} failed")
+    return 1 if failed or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
