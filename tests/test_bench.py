@@ -1,0 +1,77 @@
+"""The benchmark's parts that need no GPU: suites, shapes, statistics, JSON, the hash of the sources."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from hopper_gemm import errors
+from hopper_gemm.bench import environment, measure, runner, suites
+from hopper_gemm.bench.suites import Case, cases_of, load_suite, parse_shapes, suite_names
+
+
+def test_every_suite_loads():
+    assert {"peers", "schedules", "smoke", "layouts", "types"} <= set(suite_names())
+    for name in suite_names():
+        cases = load_suite(name)
+        assert cases and len(set(cases)) == len(cases)
+    assert len(load_suite("peers")) == 39
+
+
+def test_layouts_and_dtypes_are_replaced():
+    assert {c.layout for c in load_suite("smoke", layouts=["nt"])} == {"nt"}
+    assert {c.dtype for c in load_suite("smoke", dtypes=["fp16", "bf16"])} == {"fp16", "bf16"}
+    with pytest.raises(errors.OptionError, match="unknown layout 'xy'"):
+        load_suite("smoke", layouts=["xy"])
+
+
+def test_shapes():
+    assert parse_shapes("4096, 1x2x3") == [(4096, 4096, 4096), (1, 2, 3)]
+    assert cases_of([(1, 2, 3)], ["tn", "tt"], ["bf16"])[1] == Case(1, 2, 3, "bf16", "tt")
+    for bad in ("", "1x2", "axbxc", "0", "-1"):
+        with pytest.raises(errors.OptionError, match="not a shape"):
+            parse_shapes(bad)
+
+
+def test_inputs_rotate_beyond_the_l2():
+    assert measure.input_sets(2 * 2 * 4096 * 4096) * 2 * 2 * 4096 * 4096 > 200e6
+    assert measure.input_sets(1 << 30) == 1
+    assert measure.input_sets(16) == measure.MAX_CALLS
+
+
+def test_ratios_are_taken_within_rounds():
+    ours, theirs = measure.Timing((10.0, 20.0, 40.0)), measure.Timing((11.0, 22.0, 400.0))
+    assert ours.us == 20.0
+    assert math.isclose(ours.ratio_to(theirs), 1.1)
+
+
+def test_the_floor_is_the_larger_of_arithmetic_and_traffic():
+    assert math.isclose(runner.floor_us(Case(4096, 4096, 4096), "sustained"), 161.5, rel_tol=0.01)
+    assert math.isclose(runner.floor_us(Case(16, 6144, 4096), "burst"), 10.9, rel_tol=0.02)
+
+
+def test_the_result_is_one_object_with_a_row_a_line(tmp_path):
+    path = tmp_path / "deep" / "result.json"
+    result = {**environment.environment("sustained"), "rows": [{"m": 1, "us": 2.5}, {"m": 2, "us": 3.5}]}
+    runner.write_json(path, result)
+    assert json.loads(path.read_text()) == result
+    assert path.read_text().count("\n") < 25
+    for key in ("gpu", "power_limit_w", "torch", "cuda", "commit", "sources_sha", "date", "command", "mode"):
+        assert key in result
+    runner.write_json(path, {**result, "rows": []})
+    assert json.loads(path.read_text())["rows"] == []
+
+
+def test_a_benchmark_needs_a_gpu():
+    import hopper_gemm
+
+    if hopper_gemm.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(errors.DeviceError):
+        runner.run_bench([Case(64, 64, 64)], runner.BenchOptions())
+
+
+def test_suites_are_package_data():
+    assert suites._FOLDER.parent.name == "bench" and (suites._FOLDER / "smoke.json").is_file()
