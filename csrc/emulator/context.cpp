@@ -6,6 +6,7 @@
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" void __sanitizer_start_switch_fiber(void** fake_stack, const void* bottom, size_t size);
 extern "C" void __sanitizer_finish_switch_fiber(void* fake_stack, const void** bottom, size_t* size);
+extern "C" void __asan_unpoison_memory_region(const volatile void* address, size_t size);
 #endif
 
 #if defined(__x86_64__)
@@ -40,6 +41,9 @@ namespace hopper_gemm::emulator {
 void prepare_context(Context& context, void* stack, size_t stack_bytes, void (*entry)()) {
   context.stack = stack;
   context.stack_bytes = stack_bytes;
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(stack, stack_bytes);  // frames of the fiber that used it before were never left
+#endif
 #if defined(__x86_64__)
   // Six zero registers, then the address `ret` takes; the word above keeps rsp = 8 mod 16 at the entry, as after a call.
   const uintptr_t top = (reinterpret_cast<uintptr_t>(stack) + stack_bytes) & ~uintptr_t{15};

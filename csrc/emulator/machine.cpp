@@ -14,7 +14,7 @@ const ThreadView* current_thread = nullptr;
 
 namespace {
 
-struct Stop {};  // ends the run from an agent
+struct Stop {};  // ends the run: thrown by fail(), out of a thread or an agent
 
 // Every emulated thread starts here.
 void thread_main() {
@@ -22,6 +22,7 @@ void thread_main() {
   try {
     machine->launch.kernel(machine->params);
     check_thread_exit(self());
+  } catch (const Stop&) {
   } catch (...) {
     machine->error = std::current_exception();
     machine->scheduler.stop();
@@ -172,8 +173,7 @@ void report(const std::string& text, const std::string& key) {
 void fail(const std::string& text) {
   report(text);
   machine->scheduler.stop();
-  if (machine->scheduler.running() == nullptr) throw Stop{};
-  machine->scheduler.leave();
+  throw Stop{};
 }
 
 EmulatorReport run(const Launch& launch, const GemmParams& params, const EmulatorOptions& options) {

@@ -31,9 +31,9 @@ std::string role(const Warpgroup& warpgroup) {
   return " (consumer " + std::to_string(index) + ")";
 }
 
-std::string who_warp(const Thread& thread) {
+std::string who_warpgroup(const Thread& thread) {
   return "CTA " + std::to_string(thread.cta->block) + " warpgroup " + std::to_string(thread.warpgroup->index) +
-         role(*thread.warpgroup) + " warp " + std::to_string(thread.warp->index);
+         role(*thread.warpgroup);
 }
 
 std::string waits_on(const Thread& thread) {
@@ -101,7 +101,9 @@ std::string lanes(const std::vector<int>& lanes) {
 
 }  // namespace
 
-std::string who(const Thread& thread) { return who_warp(thread) + " lane " + std::to_string(thread.lane); }
+std::string who(const Thread& thread) {
+  return who_warpgroup(thread) + " warp " + std::to_string(thread.warp->index) + " lane " + std::to_string(thread.lane);
+}
 
 std::string barrier_name(const Mbarrier& barrier) {
   constexpr const char* kNames[] = {"full", "empty", "order_mainloop", "order_epilogue"};
@@ -120,26 +122,48 @@ Access access(Access::By by, const Thread& thread, Line line) {
 }
 
 std::string deadlock_text(const Machine& m) {
-  constexpr int kMostLines = 48;
-  std::ostringstream out;
-  out << "deadlock: nothing can run and nothing is in flight";
-  int count = 0;
+  constexpr size_t kMostLines = 40;
+  struct Group {
+    std::string who, lanes, what;
+    int first_warp, last_warp;
+  };
+  std::vector<Group> groups;
+  std::string apart;  // warps whose lanes have lost each other
   for (const auto& cluster : m.clusters)
     for (const auto& cta : cluster->ctas)
       for (const Warp& warp : cta->warps) {
-        std::map<std::string, std::vector<int>> groups;  // what -> lanes
+        std::map<std::string, std::vector<int>> by_text;
         const Thread* any = nullptr;
-        for (int lane = 0; lane < 32 && warp.index * 32 + lane < static_cast<int>(cta->threads.size()); ++lane) {
+        for (int lane = 0; lane < 32; ++lane) {
           const Thread& thread = cta->threads[warp.index * 32 + lane];
           if (thread.done) continue;
           any = &thread;
-          groups[waits_on(thread)].push_back(lane);
+          by_text[waits_on(thread) + doing(*thread.warpgroup)].push_back(lane);
         }
-        for (const auto& [what, members] : groups)
-          if (++count <= kMostLines)
-            out << "\n  " << who_warp(*any) << " " << lanes(members) << " " << what << doing(*any->warpgroup);
+        for (const auto& [what, members] : by_text) {
+          const Group group = {who_warpgroup(*any), lanes(members), what, warp.index, warp.index};
+          // Warps of a warpgroup mostly wait alike: one line for all of them.
+          if (!groups.empty() && groups.back().who == group.who && groups.back().what == what &&
+              groups.back().lanes == group.lanes && by_text.size() == 1)
+            groups.back().last_warp = warp.index;
+          else
+            groups.push_back(group);
+        }
+        if (warp.arrived > 0 && by_text.size() > 1 && apart.empty())
+          apart = "\n  The lanes of warp " + std::to_string(warp.index) + " have come apart: " + std::to_string(warp.arrived) +
+                  " are in " + warp.operation + ". An arrival by one lane says nothing about the other lanes, unless the warp "
+                  "gathers first (elect_one does).";
       }
-  if (count > kMostLines) out << "\n  and " << count - kMostLines << " more";
+  std::ostringstream out;
+  out << "deadlock: nothing can run and nothing is in flight";
+  for (size_t i = 0; i < groups.size() && i < kMostLines; ++i) {
+    const Group& g = groups[i];
+    out << "\n  " << g.who << (g.first_warp == g.last_warp ? " warp " : " warps ") << g.first_warp;
+    if (g.first_warp != g.last_warp) out << "-" << g.last_warp;
+    out << " " << g.lanes << " " << g.what;
+  }
+  if (groups.size() > kMostLines) out << "\n  and " << groups.size() - kMostLines << " more";
+  out << apart;
   return out.str();
 }
 

@@ -179,7 +179,7 @@ inline void test_faults() {
   params.a_map = params.out_map = copy_map(data.data(), 64, 64, 64);
 
   const EmulatorReport deadlock = run_kernel(deadlock_kernel, {}, sizeof(CopyShared), {.threads = 256});
-  CHECK(found(deadlock, {"deadlock", "CTA 0 warpgroup 0 (consumer 0) warp 1 all lanes waits on full[2] for parity 0 (phase 0, 0 of 1 "
+  CHECK(found(deadlock, {"deadlock", "CTA 0 warpgroup 0 (consumer 0) warps 0-3 all lanes waits on full[2] for parity 0 (phase 0, 0 of 1 "
                                      "arrivals pending, 4096 tx bytes outstanding) at emulator_faults.h:"}));
   CHECK(found(deadlock, {"CTA 0 warpgroup 1 (producer) warp 4 lane 2 waits on empty[3] for parity 0", "2 of 2 arrivals pending",
                          "last activity: load, tile 7"}));
