@@ -71,7 +71,14 @@ sanitize() {
   step sanitize 300 "$tool" --tool memcheck --error-exitcode 9 $PYTHON tools/gpu_smoke.py --shapes 1
 }
 
-bench() { step "bench_$1" 540 $PYTHON -m hopper_gemm bench --suite "$1" --out "$OUT/$1.json"; }
+# A suite of shapes shipped with the package, or a program of benchmarks/ by its name. BENCH_ARGS: more arguments.
+bench() {
+  if [ -f "benchmarks/$1.py" ]; then
+    step "bench_$1" 540 $PYTHON "benchmarks/$1.py" --json "$OUT/$1.json" ${BENCH_ARGS:-}
+  else
+    step "bench_$1" 540 $PYTHON -m hopper_gemm bench --suite "$1" --schedule all --seconds 480 --json "$OUT/$1.json" ${BENCH_ARGS:-}
+  fi
+}
 
 describe 2>&1 | tee "$OUT/machine.log"
 [ "${PIPESTATUS[0]}" = 0 ] || { echo "gpu_check: no usable GPU"; exit 1; }

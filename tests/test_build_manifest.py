@@ -1,0 +1,107 @@
+"""The manifest and the generator: names, limits, subsets, and files that change only when their kernels do."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+GENERATOR = ROOT / "csrc" / "instantiations" / "generate.py"
+
+
+def load(path, name):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+manifest = load(ROOT / "hopper_gemm" / "manifest.py", "manifest_under_test")
+
+
+def generate(folder, *arguments):
+    command = [sys.executable, str(GENERATOR), "--out", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_names_are_unique_and_say_the_config():
+    rows = manifest.selected("default,ablation")
+    assert len(rows) <= len(manifest.DEFAULT) + len(manifest.ABLATION)
+    pattern = re.compile(
+        r"(bf16|f16)_\1_(f32|f16)_[tn]{2}_\d+x\d+x\d+_c\dx\d_s\d+_\w+_(direct|tma)(_w\d)?(_sw\d+x\d+)?(_mma0)?"
+    )
+    for name, row in rows.items():
+        assert pattern.fullmatch(name), name
+        assert f"_{manifest.layout(row)}_{row.tile_m}x{row.tile_n}x{row.tile_k}_" in name
+
+
+def test_the_default_build_is_bounded_and_complete():
+    assert len(manifest.DEFAULT) <= 160
+    chosen = [row for row in manifest.DEFAULT if row.automatic]
+    found = {(row.schedule, row.input, manifest.layout(row)) for row in chosen}
+    assert found == {(s, t, x) for s in manifest.SCHEDULES for t in ("bf16", "f16") for x in manifest.LAYOUTS}
+    assert all(row.accumulator == "f32" for row in chosen), "fp16 accumulation is never chosen automatically"
+
+
+def test_layout_letters_are_blas():
+    assert manifest.majors("tn") == ("k", "k")  # a @ w.t()
+    assert manifest.majors("tt") == ("k", "mn")  # contiguous a @ b
+    assert manifest.majors("nt") == ("mn", "mn")
+
+
+@pytest.mark.parametrize(("elements", "span"), [(64, 128), (96, 64), (176, 32), (200, 16), (8, 16), (256, 128)])
+def test_default_swizzle_divides_the_contiguous_extent(elements, span):
+    assert manifest.default_swizzle(elements) == span
+
+
+def test_suffixes_appear_only_for_what_differs():
+    (row,) = manifest.kernel("cooperative", 128, 256, 4, inputs=("bf16",), layouts=("tn",))
+    (other,) = manifest.kernel(
+        "cooperative", 128, 256, 4, inputs=("bf16",), layouts=("tn",), swizzles=(32, 32), mmas_in_flight=0
+    )
+    assert manifest.name(row) == "bf16_bf16_f32_tn_128x256x64_c1x1_s4_cooperative_tma"
+    assert manifest.name(other) == manifest.name(row) + "_sw32x32_mma0"
+
+
+def test_a_subset_by_globs_and_environment(monkeypatch):
+    tma = manifest.selected(kernels="*_tma_tma")
+    assert tma and all(row.schedule == "tma" for row in tma.values())
+    monkeypatch.setenv("HOPPER_GEMM_KERNELS", "bf16_*_pingpong_*, bf16_*_multistage_*")
+    assert {row.schedule for row in manifest.selected().values()} == {"pingpong", "multistage"}
+    with pytest.raises(ValueError, match="unknown manifest 'nightly'"):
+        manifest.selected("nightly")
+
+
+def test_the_generator_rewrites_only_what_changed_and_deletes_the_rest(tmp_path):
+    both = ("--cuda", "--emulator")
+    assert generate(tmp_path, *both, "--kernels=bf16_*_tma_tma").returncode == 0
+    first = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert generate(tmp_path, *both, "--kernels=bf16_*_tma_tma").returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == first
+    # One more schedule: the old kernel files stay as they are.
+    assert generate(tmp_path, *both, "--kernels=bf16_*_tma_tma,bf16_*_pingpong_*").returncode == 0
+    kernels = [path for path in first if path.parent.name in ("cuda", "emulated")]
+    assert kernels and all(path.stat().st_mtime_ns == first[path] for path in kernels)
+    assert generate(tmp_path, *both, "--kernels=bf16_*_pingpong_*").returncode == 0
+    assert not any(path.exists() for path in kernels)
+
+
+def test_generated_files_hold_at_most_four_kernels_of_one_schedule(tmp_path):
+    assert generate(tmp_path, "--cuda", "--emulator", "--manifests=default,ablation").returncode == 0
+    names = []
+    for path in tmp_path.glob("cuda/*.cu"):
+        found = re.findall(r"^struct (\w+) \{", path.read_text(), re.MULTILINE)
+        schedules = {re.search("|".join(sorted(manifest.SCHEDULES, key=len, reverse=True)), n).group() for n in found}
+        assert 1 <= len(found) <= 4 and len(schedules) == 1
+        names += found
+    assert sorted(names) == sorted(manifest.selected("default,ablation"))
+    assert len(list(tmp_path.glob("emulated/*.cpp"))) == len(list(tmp_path.glob("cuda/*.cu")))
+
+
+def test_no_kernel_of_that_name_is_an_error_with_the_glob(tmp_path):
+    done = generate(tmp_path, "--emulator", "--kernels=tf32_*")
+    assert done.returncode == 2 and "no kernel is called 'tf32_*'" in done.stderr
