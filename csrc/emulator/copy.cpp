@@ -13,7 +13,8 @@ void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Li
   Cta& cta = *thread.cta;
   const uint32_t address = window_address(cta, destination, "cp_async_16", line);
   if (address % 16 != 0) fail("cp_async_16 at " + place(line) + ": the destination is not 16-byte aligned");
-  if (reinterpret_cast<uintptr_t>(source) % 16 != 0) fail("cp_async_16 at " + place(line) + ": the source is not 16-byte aligned");
+  if (reinterpret_cast<uintptr_t>(source) % 16 != 0)
+    fail("cp_async_16 at " + place(line) + ": the source is not 16-byte aligned");
   if (valid_bytes > 16) fail("cp_async_16 at " + place(line) + ": valid_bytes is " + std::to_string(valid_bytes));
   cta.shadow.begin_write((address - kSharedStart) / 16, 1, access(Access::By::cp_async, thread, line));
   std::memset(shared_bytes_at(cta, address), 0xFF, 16);
@@ -88,8 +89,8 @@ void poisoned_accumulator(Line line) {
 void store_global(void* address, const void* value, int bytes, Line line) {
   tick(costs::kStoreGlobal);
   if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
-    fail("store_global at " + place(line) + " by " + who(self()) + ": the address is not aligned to its " + std::to_string(bytes) +
-         " bytes");
+    fail("store_global at " + place(line) + " by " + who(self()) + ": the address is not aligned to its " +
+         std::to_string(bytes) + " bytes");
   uint32_t first_word = 0;
   if (bytes >= 4) std::memcpy(&first_word, value, 4);
   if (first_word == kPoisonFloat || first_word == kPoisonHalves) poisoned_accumulator(line);
@@ -104,7 +105,8 @@ void store_global(void* address, const void* value, int bytes, Line line) {
 
 void check_thread_exit(Thread& thread) {
   if (!thread.store_groups.empty() || thread.open_stores)
-    report(who(thread) + " exits without tma_store_wait_read<0> after its TMA stores: their shared memory may be reused first",
+    report(who(thread) + " exits without tma_store_wait_read<0> after its TMA stores: their shared memory may be reused "
+                         "first",
            "exit stores");
   if (!thread.bindings.empty())
     report(who(thread) + " exits with wgmma groups that no wgmma_wait covers", "exit wgmma");

@@ -51,7 +51,8 @@ void SharedShadow::begin_read(uint32_t unit, uint32_t count, const Access& acces
   for (uint32_t i = unit; i < unit + count; ++i) {
     Unit& u = units_[i];
     if (u.writes != 0) hazard("reads bytes still in flight", i, access, u.writer);
-    if (u.unfenced) hazard("missing async_proxy_fence between an ordinary write and an asynchronous read", i, access, u.writer);
+    if (u.unfenced)
+      hazard("missing async_proxy_fence between an ordinary write and an asynchronous read", i, access, u.writer);
     if (!u.written) hazard("reads shared memory that nothing has written", i, access, u.writer);
     ++u.reads;
     u.reader = access;

@@ -41,7 +41,8 @@ void read_a(const unsigned char* shared, const Descriptor& d, Major major, DataT
   });
 }
 
-void read_b(const unsigned char* shared, const Descriptor& d, Major major, DataType type, int n, float (&b)[kMmaK][256]) {
+void read_b(const unsigned char* shared, const Descriptor& d, Major major, DataType type, int n,
+            float (&b)[kMmaK][256]) {
   for_each_operand_unit(d, major, n, [&](uint32_t address, int column, int k) {
     float values[8];
     to_floats(shared + address, type, values);
@@ -49,7 +50,8 @@ void read_b(const unsigned char* shared, const Descriptor& d, Major major, DataT
   });
 }
 
-void multiply(const float (&a)[kMmaM][kMmaK], const float (&b)[kMmaK][256], int n, bool accumulate, DataType accumulator, float* d) {
+void multiply(const float (&a)[kMmaM][kMmaK], const float (&b)[kMmaK][256], int n, bool accumulate,
+              DataType accumulator, float* d) {
   for (int m = 0; m < kMmaM; ++m) {
     float* row = d + m * n;
     if (!accumulate) std::memset(row, 0, n * sizeof(float));

@@ -44,10 +44,12 @@ std::string waits_on(const Thread& thread) {
   switch (w.on) {
     case On::nothing: return "is ready to run";
     case On::mbarrier:
-      out << "waits on " << barrier_name(*w.barrier) << " for parity " << w.parity << " (" << barrier_state(*w.barrier) << ")";
+      out << "waits on " << barrier_name(*w.barrier) << " for parity " << w.parity << " (" << barrier_state(*w.barrier)
+          << ")";
       break;
     case On::warp:
-      out << "waits in " << thread.warp->operation << " for the rest of its warp: " << thread.warp->arrived << " of 32 lanes are there";
+      out << "waits in " << thread.warp->operation << " for the rest of its warp: " << thread.warp->arrived
+          << " of 32 lanes are there";
       break;
     case On::warpgroup: out << "waits for the rest of its warpgroup to execute setmaxnreg"; break;
     case On::registers:
@@ -56,7 +58,8 @@ std::string waits_on(const Thread& thread) {
           << machine->launch.entry_registers * static_cast<int>(cta.warpgroups.size()) << ")";
       break;
     case On::cta_barrier:
-      out << "waits in cta_sync: " << cta.named[0].waiters.size() << " of " << cta.threads.size() << " threads are there";
+      out << "waits in cta_sync: " << cta.named[0].waiters.size() << " of " << cta.threads.size()
+          << " threads are there";
       break;
     case On::named_barrier:
       out << "waits on named barrier " << w.amount << ": " << cta.named[w.amount].waiters.size() << " of "
@@ -69,8 +72,9 @@ std::string waits_on(const Thread& thread) {
     case On::wgmma:
       out << "waits for wgmma group " << w.amount << "; " << thread.warpgroup->groups_done << " are done";
       if (!thread.warpgroup->operations.empty())
-        out << ", the next operation of the warpgroup (" << place(thread.warpgroup->operations.front().line) << ") was executed by "
-            << thread.warpgroup->operations.front().arrived << " of " << kWarpgroupThreads << " threads";
+        out << ", the next operation of the warpgroup (" << place(thread.warpgroup->operations.front().line)
+            << ") was executed by " << thread.warpgroup->operations.front().arrived << " of " << kWarpgroupThreads
+            << " threads";
       break;
     case On::cp_async: out << "waits for its cp.async groups"; break;
     case On::remote_arrivals: out << "waits for its arrivals on other CTAs' barriers"; break;
@@ -89,14 +93,16 @@ std::string doing(const Warpgroup& warpgroup) {
 
 std::string lanes(const std::vector<int>& lanes) {
   if (lanes.size() == 32) return "all lanes";
-  std::string text = lanes.size() == 1 ? "lane " : "lanes ";
+  std::ostringstream out;
+  out << (lanes.size() == 1 ? "lane " : "lanes ");
   for (size_t i = 0; i < lanes.size(); ++i) {
     size_t last = i;
     while (last + 1 < lanes.size() && lanes[last + 1] == lanes[last] + 1) ++last;
-    text += (i != 0 ? "," : "") + std::to_string(lanes[i]) + (last > i ? "-" + std::to_string(lanes[last]) : "");
+    out << (i != 0 ? "," : "") << lanes[i];
+    if (last > i) out << "-" << lanes[last];
     i = last;
   }
-  return text;
+  return out.str();
 }
 
 }  // namespace
@@ -114,7 +120,8 @@ std::string barrier_name(const Mbarrier& barrier) {
 
 std::string barrier_state(const Mbarrier& barrier) {
   return "phase " + std::to_string(barrier.phase) + ", " + std::to_string(barrier.pending) + " of " +
-         std::to_string(barrier.arrivals) + " arrivals pending, " + std::to_string(barrier.tx_bytes) + " tx bytes outstanding";
+         std::to_string(barrier.arrivals) + " arrivals pending, " + std::to_string(barrier.tx_bytes) +
+         " tx bytes outstanding";
 }
 
 Access access(Access::By by, const Thread& thread, Line line) {
@@ -150,9 +157,10 @@ std::string deadlock_text(const Machine& m) {
             groups.push_back(group);
         }
         if (warp.arrived > 0 && by_text.size() > 1 && apart.empty())
-          apart = "\n  The lanes of warp " + std::to_string(warp.index) + " have come apart: " + std::to_string(warp.arrived) +
-                  " are in " + warp.operation + ". An arrival by one lane says nothing about the other lanes, unless the warp "
-                  "gathers first (elect_one does).";
+          apart = "\n  The lanes of warp " + std::to_string(warp.index) + " have come apart: " +
+                  std::to_string(warp.arrived) + " are in " + warp.operation +
+                  ". An arrival by one lane says nothing about the other lanes, unless the warp gathers first "
+                  "(elect_one does).";
       }
   std::ostringstream out;
   out << "deadlock: nothing can run and nothing is in flight";

@@ -39,8 +39,9 @@ void Scheduler::post(int64_t time, Agent agent) {
 void Scheduler::tick(int cycles) {
   if (timed_) {
     now_ += cycles;
-    const bool earliest = (ready_.empty() || now_ <= ready_.front().time) && (agents_.empty() || now_ <= agents_.front().time);
-    if (!earliest) yield();
+    const bool before_threads = ready_.empty() || now_ <= ready_.front().time;
+    const bool before_agents = agents_.empty() || now_ <= agents_.front().time;
+    if (!before_threads || !before_agents) yield();
   } else if (random_.once_in(switch_bits_)) {
     yield();
   }

@@ -34,7 +34,8 @@ void StackPool::map_more() {
   constexpr int kBatch = 64;
   const size_t page = page_bytes();
   const size_t stride = kStackBytes + page;
-  void* base = mmap(nullptr, kBatch * stride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* base = mmap(nullptr, kBatch * stride, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (base == MAP_FAILED)
     throw Error(Error::Kind::runtime, "emulator: no memory for fiber stacks; use a smaller sm_count");
   for (int i = 0; i < kBatch; ++i) {

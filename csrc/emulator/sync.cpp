@@ -88,7 +88,8 @@ void cluster_wait(Line line) {
   Thread& thread = self();
   Cluster& cluster = *thread.cta->cluster;
   if (!thread.cluster_arrived) {
-    report("cluster_wait at " + place(line) + " by " + who(thread) + " without cluster_arrive", "cluster wait" + place(line));
+    report("cluster_wait at " + place(line) + " by " + who(thread) + " without cluster_arrive",
+           "cluster wait" + place(line));
     return;
   }
   thread.cluster_arrived = false;

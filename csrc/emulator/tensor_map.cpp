@@ -29,7 +29,8 @@ void for_each_unit(const TensorMapSpec& spec, int c0, int c1, uint32_t address, 
     for (uint32_t b = 0; b < row_bytes; b += 16) {
       const uint32_t offset = swizzled(spec.swizzle, address + row * row_bytes + b) - address;
       const int64_t x = static_cast<int64_t>(c0) + b / bytes;
-      unsigned char* global = static_cast<unsigned char*>(spec.address) + y * static_cast<int64_t>(spec.pitch_bytes) + x * bytes;
+      const int64_t from_origin = y * static_cast<int64_t>(spec.pitch_bytes) + x * bytes;
+      unsigned char* global = static_cast<unsigned char*>(spec.address) + from_origin;
       const int64_t first = std::clamp<int64_t>(-x, 0, 16 / bytes);
       const int64_t last = std::clamp<int64_t>(static_cast<int64_t>(spec.extent[0]) - x, 0, 16 / bytes);
       copy(offset, global, row_inside ? first * bytes : 0, row_inside ? std::max(first, last) * bytes : 0);
@@ -54,7 +55,8 @@ TensorMap encode_tensor_map(const TensorMapSpec& spec) {
     if (box < 1 || box > 256) reject("a box extent must be 1 to 256", box);
   if (row_bytes % 16 != 0) reject("a box row must be a multiple of 16 bytes", row_bytes);
   if (spec.swizzle != Swizzle::none && row_bytes > static_cast<uint64_t>(swizzle_span_bytes(spec.swizzle)))
-    reject("a box row must fit into the swizzle span of " + std::to_string(swizzle_span_bytes(spec.swizzle)) + " bytes", row_bytes);
+    reject("a box row must fit into the swizzle span of " + std::to_string(swizzle_span_bytes(spec.swizzle)) + " bytes",
+           row_bytes);
   TensorMap map{};
   const Encoded encoded{kTag, spec};
   std::memcpy(map.opaque, &encoded, sizeof encoded);

@@ -24,10 +24,10 @@ uint32_t checked_box(const TensorMapSpec& spec, const void* pointer, const char*
   const std::string at = std::string(what) + " at " + place(line) + ": ";
   if (address - kSharedStart + box_bytes(spec) > cta.shared_bytes) fail(at + "the box does not fit into shared memory");
   const uint32_t alignment = spec.swizzle == Swizzle::none ? 128 : 8 * swizzle_span_bytes(spec.swizzle);
-  if (address % 128 != 0) fail(at + "shared byte " + std::to_string(address - kSharedStart) + " is not 128-byte aligned");
+  const std::string byte = "shared byte " + std::to_string(address - kSharedStart);
+  if (address % 128 != 0) fail(at + byte + " is not 128-byte aligned");
   if (address % alignment != 0)
-    report(at + "shared byte " + std::to_string(address - kSharedStart) + " is not a multiple of " + std::to_string(alignment) +
-               ", where the swizzle pattern starts",
+    report(at + byte + " is not a multiple of " + std::to_string(alignment) + ", where the swizzle pattern starts",
            "box alignment" + place(line));
   if (spec.swizzle != Swizzle::none && box_row_bytes(spec) != static_cast<uint32_t>(swizzle_span_bytes(spec.swizzle)))
     report(at + "a box row of " + std::to_string(box_row_bytes(spec)) + " bytes is not the swizzle span of " +
@@ -42,7 +42,8 @@ int64_t port_time(int64_t& free_at, uint32_t bytes, int latency) {
   return free_at + latency;
 }
 
-void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_t barrier_address, int c0, int c1, Line line) {
+void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_t barrier_address, int c0, int c1,
+               Line line) {
   const uint32_t bytes = box_bytes(spec);
   const uint32_t unit = (address - kSharedStart) / 16;
   Thread& issuer = self();
@@ -55,7 +56,8 @@ void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_
   Mbarrier& barrier = barrier_at(target, barrier_address, "tma_load", line);
   check_visible(target, barrier, "tma_load", line);
   if (!barrier.fenced)
-    report("tma_load at " + place(line) + ": " + barrier_name(barrier) + " was not made visible to TMA by barrier_init_fence",
+    report("tma_load at " + place(line) + ": " + barrier_name(barrier) +
+               " was not made visible to TMA by barrier_init_fence",
            "load fence" + place(line));
   target.shadow.begin_write(unit, bytes / 16, access(Access::By::tma_load, issuer, line));
   std::memset(shared_bytes_at(target, address), 0xFF, bytes);
@@ -99,8 +101,8 @@ void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0
     return;
   }
   if (cta_mask == 0 || cta_mask >> cta.cluster->ctas.size() != 0)
-    fail("tma_load_multicast at " + place(line) + ": mask " + std::to_string(cta_mask) + " names CTAs outside the cluster of " +
-         std::to_string(cta.cluster->ctas.size()));
+    fail("tma_load_multicast at " + place(line) + ": mask " + std::to_string(cta_mask) +
+         " names CTAs outside the cluster of " + std::to_string(cta.cluster->ctas.size()));
   for (size_t rank = 0; rank < cta.cluster->ctas.size(); ++rank)
     if (cta_mask >> rank & 1) load_into(*cta.cluster->ctas[rank], spec, address, barrier_address, c0, c1, line);
 }
@@ -126,7 +128,8 @@ void tma_store(const TensorMap& map, const void* source, int c0, int c1, Line li
       thread.waiting.on = Waiting::On::nothing;
       machine->scheduler.make_ready(thread);
     }
-    machine->scheduler.post(machine->scheduler.now() + costs::kStoreLatency, [spec, data = std::move(data), address, c0, c1] {
+    const int64_t written = machine->scheduler.now() + costs::kStoreLatency;
+    machine->scheduler.post(written, [spec, data = std::move(data), address, c0, c1] {
       store_box(spec, c0, c1, data.data(), address);
     });
   });

@@ -14,8 +14,8 @@ bool gather_warp(const char* operation, Line line) {
     warp.operation = operation;
     warp.line = line;
   } else if (std::strcmp(warp.operation, operation) != 0 || warp.line.line() != line.line()) {
-    report("diverged warp: " + who(thread) + " executes " + operation + " at " + place(line) + " while other lanes execute " +
-               warp.operation + " at " + place(warp.line),
+    report("diverged warp: " + who(thread) + " executes " + operation + " at " + place(line) +
+               " while other lanes execute " + warp.operation + " at " + place(warp.line),
            "diverged" + place(line));
   }
   if (++warp.arrived == 32) return true;
@@ -91,7 +91,8 @@ void change_registers(int registers, bool increase, Line line) {
   Warpgroup& warpgroup = *thread.warpgroup;
   const char* name = increase ? "increase_registers" : "decrease_registers";
   if (registers % 8 != 0 || registers < 24 || registers > 256)
-    fail(std::string(name) + " at " + place(line) + ": " + std::to_string(registers) + " is not a multiple of 8 in 24..256");
+    fail(std::string(name) + " at " + place(line) + ": " + std::to_string(registers) +
+         " is not a multiple of 8 in 24..256");
   if (++warpgroup.changing < kWarpgroupThreads) {
     const uint64_t changes = warpgroup.changes;
     while (warpgroup.changes == changes) {

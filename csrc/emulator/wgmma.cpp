@@ -15,7 +15,9 @@ namespace {
 
 using Kind = WarpgroupOperation::Kind;
 
-int register_count(const Accumulator& accumulator) { return accumulator.n / (accumulator.type == DataType::f16 ? 4 : 2); }
+int register_count(const Accumulator& accumulator) {
+  return accumulator.n / (accumulator.type == DataType::f16 ? 4 : 2);
+}
 
 // The place of register i of thread t in the 64 x n accumulator (PTX ISA, "Register fragments"; f16: the even column).
 int element_of(const Accumulator& accumulator, int t, int i) {
@@ -74,8 +76,8 @@ WarpgroupOperation& next_operation(Kind kind, Line line) {
   if (index == warpgroup.operations.size()) warpgroup.operations.push_back({kind, line});
   WarpgroupOperation& operation = warpgroup.operations[index];
   if (operation.kind != kind || operation.line.line() != line.line())
-    fail("diverged warpgroup: " + who(thread) + " executes a wgmma operation at " + place(line) + " where other threads execute " +
-         place(operation.line));
+    fail("diverged warpgroup: " + who(thread) + " executes a wgmma operation at " + place(line) +
+         " where other threads execute " + place(operation.line));
   ++operation.arrived;
   return operation;
 }
@@ -89,9 +91,10 @@ void begin_reads(Warpgroup& warpgroup, const WarpgroupOperation& operation, int6
     if (!error.empty()) fail("wgmma at " + place(operation.line) + ": descriptor of " + operand + ": " + error);
     for_each_operand_unit(Descriptor::decode(bits), major, extent, [&](uint32_t address, int mn, int k) {
       if (address < kSharedStart || address - kSharedStart + 16 > cta.shared_bytes)
-        fail("wgmma at " + place(operation.line) + ": the descriptor of " + operand + " reads element (" + std::to_string(mn) + ", k " +
-             std::to_string(k) + ") at shared-window address " + std::to_string(address) + ", outside the CTA's " +
-             std::to_string(cta.shared_bytes) + " bytes from " + std::to_string(kSharedStart));
+        fail("wgmma at " + place(operation.line) + ": the descriptor of " + operand + " reads element (" +
+             std::to_string(mn) + ", k " + std::to_string(k) + ") at shared-window address " +
+             std::to_string(address) + ", outside the CTA's " + std::to_string(cta.shared_bytes) + " bytes from " +
+             std::to_string(kSharedStart));
       reads.units.push_back((address - kSharedStart) / 16);
     });
   };
@@ -137,16 +140,18 @@ void bind(WarpgroupOperation& operation, const WgmmaCall& call, uint32_t* regist
   for (Thread::Binding& binding : thread.bindings)
     if (binding.registers == registers) {
       if (operation.accumulator == nullptr) operation.accumulator = binding.accumulator;
-      if (operation.accumulator != binding.accumulator || binding.accumulator->n != call.n || binding.accumulator->type != call.accumulator)
-        fail("wgmma at " + place(line) + " by " + who(thread) + ": its accumulator is in flight in another shape or another order "
-             "than that of the other threads");
+      const Accumulator& bound = *binding.accumulator;
+      if (operation.accumulator != &bound || bound.n != call.n || bound.type != call.accumulator)
+        fail("wgmma at " + place(line) + " by " + who(thread) +
+             ": its accumulator is in flight in another shape or another order than that of the other threads");
       binding.group = thread.mma_groups;
       return;
     }
   if (operation.accumulator == nullptr) operation.accumulator = free_accumulator(*thread.warpgroup, call);
   ++operation.accumulator->holders;
   if (!thread.mma_fenced)
-    report("missing wgmma_fence before the wgmma at " + place(line) + " by " + who(thread) + ": its accumulator registers may have been written since",
+    report("missing wgmma_fence before the wgmma at " + place(line) + " by " + who(thread) +
+               ": its accumulator registers may have been written since the last one",
            "wgmma fence" + place(line));
   take_fragment(*operation.accumulator, static_cast<int>(thread.view.thread) % kWarpgroupThreads, registers);
   poison_fragment(*operation.accumulator, registers);
@@ -162,8 +167,10 @@ void wgmma(const WgmmaCall& call, void* registers, Line line) {
   WarpgroupOperation& operation = next_operation(Kind::mma, line);
   if (operation.arrived == 1) {
     operation.call = call;
-  } else if (std::memcmp(&operation.call.descriptor_a, &call.descriptor_a, 16) != 0 || operation.call.accumulate != call.accumulate) {
-    fail("wgmma at " + place(line) + " by " + who(thread) + ": descriptors or the accumulate flag differ within the warpgroup");
+  } else if (operation.call.descriptor_a != call.descriptor_a || operation.call.descriptor_b != call.descriptor_b ||
+             operation.call.accumulate != call.accumulate) {
+    fail("wgmma at " + place(line) + " by " + who(thread) +
+         ": descriptors or the accumulate flag differ within the warpgroup");
   }
   const bool first = operation.accumulator == nullptr;
   bind(operation, call, static_cast<uint32_t*>(registers), line);

@@ -16,7 +16,8 @@ struct RunOptions {
   int registers = 168;
 };
 
-inline EmulatorReport run_kernel(void (*kernel)(const GemmParams&), const GemmParams& params, int shared_bytes, RunOptions run = {}) {
+inline EmulatorReport run_kernel(void (*kernel)(const GemmParams&), const GemmParams& params, int shared_bytes,
+                                 RunOptions run = {}) {
   EmulatorOptions options;
   options.seed = run.seed;
   return emulator::run({kernel, run.grid, run.cluster, run.threads, shared_bytes, run.registers, false}, params, options);

@@ -1,5 +1,7 @@
-// The library's five schedules in the emulator: ragged shapes, clusters, both store paths, several seeds.
+// The library's five schedules in the emulator: ragged shapes, clusters, both store paths, several seeds (an argument
+// says how many).
 #include <chrono>
+#include <cstdlib>
 
 #include "emulator_gemm.h"
 
@@ -49,20 +51,21 @@ void run(const char* name, std::initializer_list<Shape> shapes, int seeds) {
 
 }  // namespace hopper_gemm::test
 
-int main() {
+int main(int argc, char** argv) {
   using namespace hopper_gemm::test;
+  const int seeds = argc > 1 ? std::atoi(argv[1]) : 4;
   const std::initializer_list<Shape> shapes = {{200, 136, 328}, {64, 64, 8}, {1, 1, 200}};
-  run<MultistageKernel>("multistage 128x128", shapes, 4);
-  run<MultistageMn>("multistage 64x64 mn mn", shapes, 4);
-  run<TmaKernel128>("tma 128x128", shapes, 4);
-  run<TmaCluster>("tma 64x64 c2x1", shapes, 4);
-  run<Specialized>("warp_specialized 64x128", shapes, 4);
-  run<SpecializedCluster>("warp_specialized 128x128 c2x2", shapes, 4);
-  run<Cooperative256>("cooperative 128x256", shapes, 4);
-  run<CooperativeCluster>("cooperative 128x64 c2x1 f16", {{200, 136, 328}, {700, 200, 136}, {1, 1, 200}}, 4);
-  run<CooperativeHalf>("cooperative 256x256 f16 accumulator", {{256, 256, 64}}, 2);
-  run<PingpongKernel>("pingpong 64x128", {{200, 136, 328}, {700, 200, 136}, {1, 1, 200}}, 4);
-  run<PingpongCluster>("pingpong 64x64 c1x2", {{200, 136, 328}, {700, 200, 136}, {1, 1, 200}}, 4);
-  run<Cooperative256>("cooperative 128x256", {{256, 256, 256}}, 2);
+  run<MultistageKernel>("multistage 128x128", shapes, seeds);
+  run<MultistageMn>("multistage 64x64 mn mn", shapes, seeds);
+  run<TmaKernel128>("tma 128x128", shapes, seeds);
+  run<TmaCluster>("tma 64x64 c2x1", shapes, seeds);
+  run<Specialized>("warp_specialized 64x128", shapes, seeds);
+  run<SpecializedCluster>("warp_specialized 128x128 c2x2", shapes, seeds);
+  run<Cooperative256>("cooperative 128x256", shapes, seeds);
+  run<CooperativeCluster>("cooperative 128x64 c2x1 f16", {{200, 136, 328}, {700, 200, 136}, {1, 1, 200}}, seeds);
+  run<CooperativeHalf>("cooperative 256x256 f16 accumulator", {{256, 256, 64}}, seeds);
+  run<PingpongKernel>("pingpong 64x128", {{200, 136, 328}, {700, 200, 136}, {1, 1, 200}}, seeds);
+  run<PingpongCluster>("pingpong 64x64 c1x2", {{200, 136, 328}, {700, 200, 136}, {1, 1, 200}}, seeds);
+  run<Cooperative256>("cooperative 128x256", {{256, 256, 256}}, seeds);
   return result();
 }
