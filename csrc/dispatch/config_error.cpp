@@ -69,7 +69,7 @@ std::string cluster_text(const KernelConfig& c) {
 std::string multicast_text(const KernelConfig& c) {
   const int a_rows = c.a_major == Major::k ? c.tile_m : c.tile_k, b_rows = c.b_major == Major::k ? c.tile_n : c.tile_k;
   return text("cluster ", c.cluster_m, "x", c.cluster_n, " splits A's ", a_rows, " box rows over ", c.a_sharers(), " CTAs and B's ",
-              b_rows, " over ", c.b_sharers(), ": each must load whole groups of 8 rows");
+              b_rows, " box rows over ", c.b_sharers(), " CTAs: each must load whole groups of 8 rows");
 }
 
 std::string register_pool_text(const KernelConfig& c) {

@@ -19,6 +19,9 @@ TensorMap encode_tensor_map(const TensorMapSpec& spec);
 
 void launch(const KernelEntry& entry, const LaunchShape& shape, const GemmParams& params, void* stream);
 
+// Fills the output with zeros, in the stream: the product of matrices with K = 0.
+void clear(const Problem& problem, void* stream);
+
 // The host-mapped word a stuck wait writes to, made known to the kernels of this device; null without HG_WATCHDOG.
 WatchdogReport* watchdog_word(int device);
 

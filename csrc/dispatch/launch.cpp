@@ -1,4 +1,5 @@
 // The one launch path: problem -> plan -> parameters and tensor maps -> a CUDA launch or a run of the emulator.
+#include <cstring>
 #include <mutex>
 
 #include "gpu.h"
@@ -25,6 +26,11 @@ GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, 
   return params;
 }
 
+void clear_on_host(const Problem& p) {
+  const int64_t bytes = element_bytes(p.output);
+  for (int64_t row = 0; row < p.m; ++row) std::memset(static_cast<char*>(p.out) + row * p.out_pitch * bytes, 0, p.n * bytes);
+}
+
 }  // namespace
 
 void gemm(int id, const Problem& given, const LaunchOptions& options, void* stream) {
@@ -32,6 +38,7 @@ void gemm(int id, const Problem& given, const LaunchOptions& options, void* stre
   const Problem problem = checked(entry, given);
   if (problem.m == 0 || problem.n == 0) return;
   const int device = gpu::current_device();
+  if (problem.k == 0) return gpu::clear(problem, stream);
   const int resident = gpu::resident_clusters(id, device);
   const Plan plan = make_plan(entry.config, problem, options, store_path(entry.config, problem), [&] { return resident; });
   GemmParams params = params_with_maps(entry.config, problem, plan, gpu::encode_tensor_map);
@@ -54,6 +61,7 @@ EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& 
   const KernelEntry& entry = emulated_entry(id);
   const Problem problem = checked(entry, given);
   if (problem.m == 0 || problem.n == 0) return {};
+  if (problem.k == 0) return clear_on_host(problem), EmulatorReport{};
   const KernelConfig& config = entry.config;
   const auto resident = [&] { return emulator.sm_count / config.cluster_size(); };
   const Plan plan = make_plan(config, problem, options, store_path(config, problem), resident);

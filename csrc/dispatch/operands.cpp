@@ -1,7 +1,5 @@
-// Problem -> GemmParams. Extents of 0 become 1 in tensor maps, which cannot be empty; nothing is read through those.
+// Problem -> GemmParams. No extent is 0 here: launch.cpp answers empty products itself.
 #include "operands.h"
-
-#include <algorithm>
 
 #include "hopper_gemm/core/swizzle.h"
 #include "problem_error.h"
@@ -9,12 +7,11 @@
 namespace hopper_gemm {
 namespace {
 
-int64_t legal_pitch(int64_t contiguous) { return (std::max<int64_t>(contiguous, 1) + 7) / 8 * 8; }
+int64_t legal_pitch(int64_t contiguous) { return (contiguous + 7) / 8 * 8; }
 
 TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* address, DataType type, int64_t mn, int64_t k,
                            int64_t pitch) {
-  const int64_t inner = std::max<int64_t>(tile.major == Major::k ? k : mn, 1);
-  const int64_t outer = std::max<int64_t>(tile.major == Major::k ? mn : k, 1);
+  const int64_t inner = tile.major == Major::k ? k : mn, outer = tile.major == Major::k ? mn : k;
   return {.address = const_cast<void*>(address),
           .type = type,
           .extent = {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)},
@@ -27,13 +24,9 @@ TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* add
 
 Problem with_legal_pitches(Problem p) {
   const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
-  if ((a_k ? p.m : p.k) <= 1 || p.k == 0) p.a_pitch = legal_pitch(a_k ? p.k : p.m);
-  if ((b_k ? p.n : p.k) <= 1 || p.k == 0) p.b_pitch = legal_pitch(b_k ? p.k : p.n);
+  if ((a_k ? p.m : p.k) <= 1) p.a_pitch = legal_pitch(a_k ? p.k : p.m);
+  if ((b_k ? p.n : p.k) <= 1) p.b_pitch = legal_pitch(b_k ? p.k : p.n);
   if (p.m <= 1) p.out_pitch = legal_pitch(p.n);
-  if (p.k == 0) {  // A and B are empty and may have no address; the maps still want an aligned one
-    const auto aligned = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p.out) / 256 * 256);
-    p.a = p.b = aligned;
-  }
   return p;
 }
 
@@ -55,7 +48,7 @@ TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& p) {
 TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& p) {
   return {.address = p.out,
           .type = p.output,
-          .extent = {static_cast<uint64_t>(std::max<int64_t>(p.n, 1)), static_cast<uint64_t>(std::max<int64_t>(p.m, 1))},
+          .extent = {static_cast<uint64_t>(p.n), static_cast<uint64_t>(p.m)},
           .pitch_bytes = static_cast<uint64_t>(p.out_pitch * element_bytes(p.output)),
           .box = {static_cast<uint32_t>(config.panel_n()), kMmaM},
           .swizzle = config.panel_swizzle()};

@@ -31,7 +31,7 @@ Plan make_plan(const KernelConfig& config, const Problem& problem, const LaunchO
     if (clusters < 1) clusters = 1;
     if (clusters * cluster < grid) grid = clusters * cluster;
   }
-  if (problem.m == 0 || problem.n == 0) grid = 0;
+  if (problem.m == 0 || problem.n == 0 || problem.k == 0) grid = 0;  // answered without a launch
   return {.shape = {.grid = grid,
                     .cluster = config.cluster_size(),
                     .threads = config.threads(),
