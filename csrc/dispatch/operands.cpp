@@ -30,8 +30,11 @@ Problem with_legal_pitches(Problem p) {
   return p;
 }
 
+// A TMA store clips the innermost extent at whole 16 bytes, not at elements: with N = 1 it wrote 8 columns (H200,
+// 2026-11-29; loads zero-fill exactly). So N, like the pitch and the address, must be whole 16 bytes.
 Store store_path(const KernelConfig& config, const Problem& p) {
   const bool can = config.store == Store::tma && element_bytes(p.output) == 2 &&
+                   p.n * element_bytes(p.output) % kAccessBytes == 0 &&
                    p.out_pitch * element_bytes(p.output) % kAccessBytes == 0 &&
                    reinterpret_cast<uintptr_t>(p.out) % kAccessBytes == 0;
   return can ? Store::tma : Store::direct;

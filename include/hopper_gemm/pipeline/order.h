@@ -3,7 +3,8 @@
 //   barrier              who arrives                          how many   who waits
 //   order_mainloop[w]    warps of 1-w, all MMAs issued        4          warpgroup w before its mainloop
 //   order_epilogue[w]    warps of 1-w, all stores issued      4          warpgroup w before its epilogue
-// Warpgroup 0 goes first: it starts with parity 1, which passes at once.
+// Warpgroup 0 goes first: it starts with parity 1, which passes at once. elect_one gathers the warp before it passes the
+// turn: a lane left behind in the direct store could otherwise meet its own wait two phases later.
 #pragma once
 #include "hopper_gemm/kernel/context.h"
 
@@ -25,13 +26,13 @@ struct Order {
     arch::barrier_wait(context.shared.order_mainloop[context.warpgroup], phase, {arch::Wait::order_mainloop, 0});
   }
   HG_DEVICE void pass_mainloop(const Context<K>& context) const {
-    if (context.lane == 0) arch::barrier_arrive(context.shared.order_mainloop[1 - context.warpgroup]);
+    if (arch::elect_one()) arch::barrier_arrive(context.shared.order_mainloop[1 - context.warpgroup]);
   }
   HG_DEVICE void wait_epilogue(const Context<K>& context) const {
     arch::barrier_wait(context.shared.order_epilogue[context.warpgroup], phase, {arch::Wait::order_epilogue, 0});
   }
   HG_DEVICE void pass_epilogue(const Context<K>& context) const {
-    if (context.lane == 0) arch::barrier_arrive(context.shared.order_epilogue[1 - context.warpgroup]);
+    if (arch::elect_one()) arch::barrier_arrive(context.shared.order_epilogue[1 - context.warpgroup]);
   }
   HG_DEVICE void advance() { phase ^= 1; }
 };
