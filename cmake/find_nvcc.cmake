@@ -1,5 +1,6 @@
 # Finds nvcc once and enables CUDA; sets HG_WITH_CUDA. Order: CUDACXX, CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda, wheels.
 # check_language(CUDA) is not used: it turns a broken nvcc silently into "no CUDA"; enable_language is loud.
+set(HG_CUDA_ROOT /usr/local/cuda CACHE PATH "Where a toolkit lies that neither the environment nor PATH names")
 set(HG_WITH_CUDA OFF)
 if(NOT HG_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "HG_CUDA=${HG_CUDA}: it is AUTO, ON or OFF")
@@ -23,7 +24,7 @@ elseif(DEFINED ENV{CUDACXX} AND NOT "$ENV{CUDACXX}" STREQUAL "")
   set(HG_NVCC $ENV{CUDACXX})
 else()
   find_program(HG_NVCC nvcc PATHS ENV CUDA_HOME ENV CUDA_PATH PATH_SUFFIXES bin NO_DEFAULT_PATH NO_CACHE)
-  find_program(HG_NVCC nvcc PATHS ENV PATH /usr/local/cuda/bin NO_DEFAULT_PATH NO_CACHE)
+  find_program(HG_NVCC nvcc PATHS ENV PATH ${HG_CUDA_ROOT}/bin NO_DEFAULT_PATH NO_CACHE)
   if(NOT HG_NVCC)
     hg_link_wheels(HG_NVCC)
   endif()
