@@ -110,9 +110,7 @@ def test_every_kernel(kernel, record):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [Shape(512, 512, 512), Shape(200, 264, 2048), Shape(1024, 1024, 4096)], ids=str)
 def test_fp16_sums_are_as_good_as_torchs(shape, layout, record):
-    a, b = operands(shape, layout, torch.float16, device="cuda")
-    a, b = a.div(8), b.div(8)
-    a, b = a.contiguous() if layout[0] == "t" else a.t().contiguous().t(), b
+    a, b = (x.div_(8) for x in operands(shape, layout, torch.float16, device="cuda"))
     exact = a.double() @ b.double()
     before = torch.backends.cuda.matmul.allow_fp16_accumulation
     torch.backends.cuda.matmul.allow_fp16_accumulation = True

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from .. import _extension
 from ..device import card_of
 from ..errors import HopperGemmError
 from ..operands import Matrix, operand_majors
@@ -21,6 +22,7 @@ from ..problem import Problem
 from ..registry import Kernel, all_kernels, kernels
 from ..schedule import AUTO, Schedule
 from ..selector import load_model
+from ..walk import Walk
 from . import measure
 from .environment import environment
 from .suites import Case
@@ -106,7 +108,9 @@ def _rows(case: Case, options: BenchOptions) -> Iterator[dict[str, Any]]:
         return
     entries = _entries(problem, options)
     sets = Operands(case, options.seed)
-    calls = {"torch": sets.torch_call} | {name: sets.kernel_call(e.plan) for name, e in entries.items()}
+    calls = {"torch": sets.torch_call} | {
+        name: sets.kernel_call(e.plan.kernel, e.plan.chosen.walk) for name, e in entries.items()
+    }
     candidates = measure.capture(calls, sets.count, lambda name, e: options.on_note(f"{case}: {name} failed: {e}"))
     for name in [n for n in candidates if n != "torch" and not sets.agrees(calls[n])]:
         options.on_note(f"{case}: {name} gives a wrong result and is left out")
@@ -199,21 +203,19 @@ class Operands:
     def torch_call(self, i: int) -> None:
         torch.mm(self.a[i], self.b[i], out=self.out[i])
 
-    def kernel_call(self, plan: Plan) -> measure.Call:
-        from .. import _extension
-
-        gemm, walk, kernel = _extension.load().gemm, plan.chosen.walk, plan.kernel.id
+    def kernel_call(self, kernel: Kernel, walk: Walk) -> measure.Call:
+        gemm = _extension.load().gemm
 
         def call(i: int) -> None:
-            gemm(kernel, self.a[i], self.b[i], self.out[i], walk.raster_index, walk.group, 0)
+            gemm(kernel.id, self.a[i], self.b[i], self.out[i], walk.raster_index, walk.group, 0)
 
         return call
 
-    def agrees(self, call: measure.Call) -> bool:
+    def agrees(self, call: measure.Call, tolerance: float = 2e-2) -> bool:
         """Whether a call gives torch's result, but for rounding."""
         self.torch_call(0)
         expected = self.out[0].float()
         self.out[0].fill_(float("nan"))
         call(0)
         difference = (self.out[0].float() - expected).norm()
-        return bool(difference <= 2e-2 * expected.norm())
+        return bool(difference <= tolerance * expected.norm())
