@@ -132,7 +132,8 @@ def _nearest_by_name(config: str, built: Sequence[Kernel]) -> list[str]:
 
 def fields_of_name(parsed: re.Match[str]) -> dict[str, Any]:
     """The fields of manifest.Row a kernel name stands for."""
-    groups = {k: int(v) if v is not None and v.isdigit() else v for k, v in parsed.groupdict().items()}
+    texts = parsed.groupdict()
+    groups: dict[str, Any] = {k: int(v) if v is not None and v.isdigit() else v for k, v in texts.items()}
     return _row_fields(
         groups["schedule"],
         (groups["tile_m"], groups["tile_n"], groups["tile_k"]),
@@ -153,7 +154,8 @@ def _row_fields(schedule: str, tile: tuple[int, int, int], stages: int, **rest: 
         (row,) = manifest.kernel(schedule, tile[0], tile[1], stages, tile_k=tile[2], **rest)
     except StopIteration:  # no swizzle fits such a tile: let the library say which rule that breaks
         (row,) = manifest.kernel(schedule, tile[0], tile[1], stages, tile_k=tile[2], **{**rest, "swizzles": (16, 16)})
-    return manifest.as_dict(row)
+    fields: dict[str, Any] = manifest.as_dict(row)
+    return fields
 
 
 def parse_name(name: str) -> dict[str, Any] | None:
@@ -187,7 +189,7 @@ def _completions(config: Config, schedule: Schedule | None, input: str) -> list[
 def distance(kernel: Kernel, wanted: dict[str, Any]) -> float:
     """How far a built kernel is from wanted fields: schedule, type, layout first, then tile, cluster, stages."""
     letters = ("t" if wanted["a_major"] == "k" else "n") + ("n" if wanted["b_major"] == "k" else "t")
-    apart = 8.0 * (kernel.schedule.value != wanted["schedule"])
+    apart: float = 8.0 * (kernel.schedule.value != wanted["schedule"])
     apart += 16.0 * (kernel.input != wanted["input"] or kernel.accumulator != wanted["accumulator"])
     apart += 8.0 * (kernel.layout != letters)
     for have, want in zip(kernel.tile, (wanted["tile_m"], wanted["tile_n"], wanted["tile_k"])):

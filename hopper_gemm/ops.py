@@ -14,7 +14,7 @@ from .errors import ArgumentError, did_you_mean, sentence
 from .operands import span_elements
 from .plan import Plan, Request, make_plan
 from .problem import DTYPES, Problem, check_grad, check_memory, matrix_of, read_problem
-from .registry import Kernel, all_kernels
+from .registry import all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
 
@@ -84,10 +84,7 @@ def matmul(
         if out is not None:
             key += (out.shape, out.stride(), out.dtype, out.get_device())
         launch = _launches.get(key)
-    except (
-        AttributeError,
-        TypeError,
-    ):  # not tensors, sparse, or an unhashable option: the slow path says what is wrong
+    except (AttributeError, TypeError, RuntimeError):  # no strides, unhashable: the slow path says what is wrong
         key, launch = (), None
     if launch is None or unknown:
         return _first_call(key, a, b, out, out_dtype, schedule, config, accumulate, unknown)
@@ -178,10 +175,9 @@ def _remember(
     if len(_launches) >= _MAX_CACHED:
         _launches.clear()
     sizes = (span_elements(matrix_of("", t)) * t.element_size() for t in (a, b, out))
-    kernel: Kernel = plan.kernel
     walk = plan.chosen.walk
     _launches[key] = _Launch(
-        kernel.id, walk.raster_index, walk.group, shape, DTYPES[problem.output], problem.swapped, *sizes
+        plan.kernel.id, walk.raster_index, walk.group, shape, DTYPES[problem.output], problem.swapped, *sizes
     )
 
 

@@ -95,9 +95,9 @@ def read_problem(
     m, k = a_matrix.shape
     n = b_matrix.shape[1]
     row_major = out is None or 0 in (m, n) or output_is_row_major(matrix_of("out", out))
-    if 0 in (m, n, k):
-        a_majors = b_majors = ("k",)
-    else:
+    a_majors: tuple[str, ...] = ("k",)
+    b_majors: tuple[str, ...] = ("k",)
+    if 0 not in (m, n, k):
         a_majors = operand_majors(a_matrix, 1, asked)
         b_majors = operand_majors(b_matrix, 0, asked)
     input_name, output_name = INPUT_NAMES[a.dtype], OUTPUT_NAMES[output]
@@ -120,7 +120,7 @@ def check_memory(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> 
     for name, tensor in (("a", a), ("b", b)):
         address = tensor.data_ptr()
         if address % 16 and tensor.numel():
-            raise misaligned_pointer(name, address, tensor.storage_offset(), tensor.element_size())
+            raise misaligned_pointer(name, address, int(tensor.storage_offset()), tensor.element_size())
         if out is None or not tensor.numel():
             continue
         if may_share_memory(matrix_of("out", out), out.data_ptr(), matrix_of(name, tensor), address):

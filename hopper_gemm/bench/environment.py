@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import os
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from .. import _extension
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,17 +33,9 @@ def environment(mode: str) -> dict[str, Any]:
     }
 
 
-def sources_sha() -> str | None:
-    """Hash of include/, csrc/ and the manifest beside the package; None where the sources are not there."""
-    files = [_ROOT / "hopper_gemm" / "manifest.py"]
-    for folder in ("include", "csrc"):
-        files += [p for p in (_ROOT / folder).rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-    if len(files) == 1:
-        return None
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.relative_to(_ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+def sources_sha() -> str:
+    """Hash of include/, csrc/ and the manifest that the kernels were built from (tools/sources_hash.py)."""
+    return str(_extension.load().build_info()["sources_sha"])
 
 
 def commit() -> str | None:

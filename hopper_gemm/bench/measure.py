@@ -6,8 +6,10 @@ from one round mean anything, and the median over rounds is reported.
 
 from __future__ import annotations
 
+import functools
 import random
 import statistics
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -54,6 +56,7 @@ class Candidate:
         with torch.cuda.graph(self.graph, stream=stream):
             for i in range(calls):
                 call(i % sets)
+        self._elapsed_ms(1)
         self.replays = max(1, round(ROUND_MS / max(self._elapsed_ms(2) / 2, 1e-3)))
 
     def round_us(self, shortened: float = 1.0) -> float:
@@ -68,12 +71,18 @@ class Candidate:
             self.graph.replay()
         end.record()
         end.synchronize()
-        return begin.elapsed_time(end)
+        return float(begin.elapsed_time(end))
+
+
+@functools.cache
+def _capture_stream(device: int) -> torch.cuda.Stream:
+    """One for all graphs of a device: cuBLAS keeps a workspace for every stream it sees."""
+    return torch.cuda.Stream(device)
 
 
 def capture(calls: Mapping[str, Call], sets: int, failed: Callable[[str, Exception], None]) -> dict[str, Candidate]:
     """Graphs of all candidates; one that raises is reported and left out."""
-    stream = torch.cuda.Stream()
+    stream = _capture_stream(torch.cuda.current_device())
     stream.wait_stream(torch.cuda.current_stream())
     candidates = {}
     for name, call in calls.items():
@@ -106,12 +115,6 @@ def time_interleaved(
         for name in names:
             if idle_s:
                 torch.cuda.synchronize()
-                _pause(idle_s)
+                time.sleep(idle_s)
             times[name].append(candidates[name].round_us(shortened))
     return {name: Timing(tuple(values)) for name, values in times.items()}
-
-
-def _pause(seconds: float) -> None:
-    import time
-
-    time.sleep(seconds)

@@ -185,20 +185,20 @@ def _stored_shapes(case: Case) -> tuple[tuple[int, int], tuple[int, int]]:
 class Operands:
     """Random normal inputs in rotation, and preallocated outputs."""
 
-    def __init__(self, case: Case, seed: int) -> None:
+    def __init__(self, case: Case, seed: int, device: str = "cuda") -> None:
         dtype = _DTYPES[case.dtype]
         a_shape, b_shape = _stored_shapes(case)
         self.count = measure.input_sets(2 * (case.m * case.k + case.k * case.n))
-        generator = torch.Generator("cuda").manual_seed(seed)
+        generator = torch.Generator(device).manual_seed(seed)
 
         def normal(shape: tuple[int, int]) -> torch.Tensor:
-            return torch.randn(shape, generator=generator, device="cuda", dtype=torch.float32).to(dtype)
+            return torch.randn(shape, generator=generator, device=device, dtype=torch.float32).to(dtype)
 
         stored_a = [normal(a_shape) for _ in range(self.count)]
         stored_b = [normal(b_shape) for _ in range(self.count)]
         self.a = [s if case.layout[0] == "t" else s.t() for s in stored_a]
         self.b = [s.t() if case.layout[1] == "n" else s for s in stored_b]
-        self.out = [torch.empty(case.m, case.n, device="cuda", dtype=dtype) for _ in range(self.count)]
+        self.out = [torch.empty(case.m, case.n, device=device, dtype=dtype) for _ in range(self.count)]
 
     def torch_call(self, i: int) -> None:
         torch.mm(self.a[i], self.b[i], out=self.out[i])

@@ -1,0 +1,47 @@
+"""The GPU's Python path on a computer without one: CPU tensors, kernels that count as compiled, torch's own product.
+
+Only for testing what happens before and around a launch; the kernels themselves run on the emulator or a GPU.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from hopper_gemm import ops, registry
+from hopper_gemm.selector import Card
+
+
+class PretendGpu:
+    """Replaces the launch and the device queries of `hopper_gemm.ops`; counts launches and plans."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.launches: list[str] = []
+        self.plans = 0
+        self.kernels = tuple(dataclasses.replace(k, compiled=True) for k in registry.all_kernels())
+        make_plan = ops.make_plan
+
+        def counted(*args):
+            self.plans += 1
+            return make_plan(*args)
+
+        monkeypatch.setattr(ops, "_launches", {})
+        monkeypatch.setattr(ops, "_gemm", self.gemm)
+        monkeypatch.setattr(ops, "make_plan", counted)
+        monkeypatch.setattr(ops, "require_emulator", lambda: None)
+        monkeypatch.setattr(ops, "card_of", lambda index: Card())
+        monkeypatch.setattr(ops, "all_kernels", lambda: self.kernels)
+
+    def gemm(self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int) -> None:
+        """Stands in for `_C.gemm`, checking what it is given as the binding would."""
+        refusal = ops._C.problem_error(kernel, a, b, out)
+        assert refusal == "", refusal
+        assert raster in (0, 1) and group >= 1 and max_ctas == 0
+        self.launches.append(self.kernels[kernel].name)
+        out.copy_((a.double() @ b.double()).to(out.dtype))
+
+
+@pytest.fixture
+def pretend_gpu(monkeypatch: pytest.MonkeyPatch) -> PretendGpu:
+    return PretendGpu(monkeypatch)

@@ -1,0 +1,165 @@
+"""The benchmark and the ablation from end to end with pretended times, so that no GPU time is lost to a slip."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("rich")
+from rich.console import Console
+
+from hopper_gemm import _extension, registry
+from hopper_gemm.bench import measure, report, runner
+from hopper_gemm.bench.runner import BenchOptions, run_bench
+from hopper_gemm.bench.suites import Case
+from hopper_gemm.selector import Card
+
+
+class PretendCandidate:
+    """Calls once and takes as many microseconds as its position."""
+
+    made = 0
+
+    def __init__(self, call, sets, stream):
+        call(0)
+        PretendCandidate.made += 1
+        self.us = float(10 + PretendCandidate.made)
+
+    def round_us(self, shortened: float = 1.0) -> float:
+        return self.us
+
+
+class Library:
+    """`_C` with a launch that computes on the CPU."""
+
+    broken: str = ""
+
+    def __init__(self, real, kernels):
+        self._real, self._kernels = real, kernels
+
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
+    def gemm(self, kernel, a, b, out, raster, group, max_ctas):
+        name = self._kernels[kernel].name
+        if self.broken and self.broken in name:
+            raise RuntimeError("it broke")
+        out.copy_(a.float() @ b.float())
+
+
+@pytest.fixture
+def library(monkeypatch):
+    kernels = tuple(dataclasses.replace(k, compiled=True) for k in registry.all_kernels())
+    library = Library(_extension.load(), kernels)
+    monkeypatch.setattr(_extension, "load", lambda: library)
+    monkeypatch.setattr(registry, "all_kernels", lambda: kernels)
+    monkeypatch.setattr(runner, "all_kernels", lambda: kernels)
+    monkeypatch.setattr(runner, "card_of", lambda index: Card())
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(measure, "Candidate", PretendCandidate)
+    monkeypatch.setattr(measure, "_capture_stream", lambda device: FakeStream())
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: FakeStream())
+    monkeypatch.setattr(measure, "ROTATED_BYTES", 1e5)
+    real_operands = runner.Operands
+    monkeypatch.setattr(runner, "Operands", lambda case, seed: real_operands(case, seed, device="cpu"))
+    return library
+
+
+class FakeStream:
+    def wait_stream(self, other):
+        pass
+
+
+def test_rows_of_all_schedules(library, tmp_path):
+    rows, notes = [], []
+    options = BenchOptions(
+        schedules=("all",), rounds=3, json_path=tmp_path / "r.json", on_row=rows.append, on_note=notes.append
+    )
+    result = run_bench([Case(64, 72, 80), Case(64, 64, 64, "fp16", "nt"), Case(64, 64, 63)], options)
+    assert rows == result["rows"] == json.loads((tmp_path / "r.json").read_text())["rows"]
+    assert len(rows) == 12
+    assert {r["schedule"] for r in rows} == {"auto", "multistage", "tma", "warp_specialized", "cooperative", "pingpong"}
+    assert set(rows[0]) == {
+        "m", "n", "k", "dtype", "layout", "schedule", "kernel", "us", "torch_us", "ratio", "floor_us"
+    }  # fmt: skip
+    assert all(r["ratio"] > 0 and f"_{r['layout']}_" in r["kernel"] for r in rows)
+    assert len(notes) == 1 and "64x64x63" in notes[0] and "16 bytes" in notes[0]
+
+
+def test_a_broken_kernel_is_left_out(library):
+    library.broken = "cooperative"
+    notes = []
+    result = run_bench([Case(64, 64, 64)], BenchOptions(schedules=("all",), rounds=1, on_note=notes.append))
+    assert {r["schedule"] for r in result["rows"]} >= {"multistage", "tma", "pingpong"}
+    assert not any("cooperative" in r["kernel"] for r in result["rows"])
+    assert "it broke" in notes[0]
+
+
+def test_a_wrong_kernel_is_left_out(library, monkeypatch):
+    right = library.gemm
+
+    def wrong(kernel, a, b, out, *rest):
+        right(kernel, a, b, out, *rest)
+        if "pingpong" in library._kernels[kernel].name:
+            out[0] = 100
+
+    monkeypatch.setattr(library, "gemm", wrong, raising=False)
+    notes = []
+    result = run_bench([Case(64, 64, 64)], BenchOptions(schedules=("tma", "pingpong"), rounds=1, on_note=notes.append))
+    assert [r["schedule"] for r in result["rows"]] == ["tma"] and "wrong result" in notes[0]
+
+
+def test_many_kernels_are_thinned_out_first(library, monkeypatch):
+    monkeypatch.setattr(runner, "kernels", lambda glob: [k for k in library._kernels if "pingpong" in k.name])
+    result = run_bench([Case(64, 64, 64)], BenchOptions(schedules=(), kernels="*pingpong*", rounds=2, best=3))
+    assert len(result["rows"]) == 3 and len({r["kernel"] for r in result["rows"]}) == 3
+
+
+def test_time_limit(library):
+    notes = []
+    options = BenchOptions(rounds=1, seconds=-1.0, on_note=notes.append)
+    assert run_bench([Case(64, 64, 64)], options)["rows"] == [] and "1 cases left out" in notes[0]
+
+
+def test_the_report_prints_rows_and_means(library, capsys, tmp_path):
+    report.run_and_print(
+        Console(width=200, soft_wrap=True), suite=None, shapes="64", layouts=["tn", "tt"], dtypes=None,
+        schedules=["auto"], kernels=None, rounds=1, best=8, mode="sustained", seconds=1e9, seed=0,
+        json_path=tmp_path / "r.json",
+    )  # fmt: skip
+    text = capsys.readouterr().out
+    assert text.count("64x64x64") == 2 and "auto: geometric mean" in text and "2 rows" in text
+
+
+def test_every_ablation_group_names_kernels_of_the_manifests_and_gives_rows(library, monkeypatch):
+    from hopper_gemm import manifest
+
+    path = Path(__file__).parents[1] / "benchmarks" / "ablation.py"
+    spec = importlib.util.spec_from_file_location("ablation", path)
+    ablation = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(__import__("sys").modules, "ablation", ablation)
+    spec.loader.exec_module(ablation)
+    listed = manifest.selected("default,ablation", "*")
+    groups = ablation.chosen(None)
+    assert {g.topic for g in groups} == {
+        "wait_group", "stages", "swizzle", "raster", "cluster", "store", "fp16 sums"
+    }  # fmt: skip
+    for group in groups:
+        assert [v.kernel for v in group.variants if v.kernel not in listed] == []
+        assert len(group.variants) >= 2
+    by_name = {k.name: k for k in library._kernels}
+    monkeypatch.setattr(ablation, "by_name", lambda: by_name)
+    monkeypatch.setattr(ablation, "Operands", runner.Operands)
+    notes = []
+    walks = next(g for g in groups if g.topic == "raster" and g.variants[0].kernel in by_name)
+    rows = list(ablation.measure_group(walks, (64, 64, 64), 2, 0, notes.append))
+    assert len(rows) == len(walks.variants) and not notes
+    assert rows[0]["baseline"] == walks.variants[0].label and rows[0]["speed"] == 1
+    sums = next(g for g in groups if g.baselines)
+    rows = list(ablation.measure_group(sums, (64, 64, 64), 2, 0, notes.append))
+    assert len(rows) == 4 and rows[0]["baseline"] in sums.baselines

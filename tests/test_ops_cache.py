@@ -1,0 +1,145 @@
+"""Repeated calls: planned once, launched every time, and everything that depends on addresses checked every time."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from support.operands import LAYOUTS, Shape, operands
+from support.pretend_gpu import PretendGpu, pretend_gpu  # noqa: F401
+
+from hopper_gemm import Config, Schedule, errors, matmul, ops
+
+BF16 = torch.bfloat16
+
+
+def ones(*shape: int, dtype: torch.dtype = BF16) -> torch.Tensor:
+    return torch.ones(shape, dtype=dtype)
+
+
+def test_a_seen_problem_is_not_planned_again(pretend_gpu: PretendGpu):  # noqa: F811
+    for value in (1, 2, 3):
+        y = matmul(ones(64, 32) * value, ones(32, 48))
+        assert bool((y == 32 * value).all()) and y.shape == (64, 48) and y.is_contiguous()
+    assert pretend_gpu.plans == 1 and len(pretend_gpu.launches) == 3
+
+
+def test_whatever_changes_the_launch_is_planned_anew(pretend_gpu: PretendGpu):  # noqa: F811
+    a, b = ones(64, 64), ones(64, 64)
+    variants = [
+        lambda: matmul(a, b),
+        lambda: matmul(a[:56], b),
+        lambda: matmul(a.t(), b),
+        lambda: matmul(a, b.t()),
+        lambda: matmul(ones(64, 128)[:, :64], b),
+        lambda: matmul(a.half(), b.half()),
+        lambda: matmul(a.half(), b.half(), accumulate="fp16"),
+        lambda: matmul(a, b, out_dtype=torch.float32),
+        lambda: matmul(a, b, schedule="pingpong"),
+        lambda: matmul(a, b, schedule=Schedule.TMA),
+        lambda: matmul(a, b, config="*_64x128x64_*"),
+        lambda: matmul(a, b, config=Config(tile=(64, 128))),
+        lambda: matmul(a, b, out=ones(64, 64)),
+        lambda: matmul(a, b, out=ones(64, 64, dtype=torch.float32)),
+        lambda: matmul(a, b, out=ones(64, 128)[:, :64]),
+        lambda: matmul(a, b, out=ones(64, 64).t()),
+    ]
+    for variant in variants:
+        variant()
+    assert pretend_gpu.plans == len(variants)
+    for variant in variants:
+        assert bool((variant() == 64).all())
+    assert pretend_gpu.plans == len(variants) and len(pretend_gpu.launches) == 2 * len(variants)
+
+
+def test_short_names_and_members_share_a_plan(pretend_gpu: PretendGpu):  # noqa: F811
+    for schedule in ("pingpong", Schedule.PINGPONG):
+        matmul(ones(64, 64), ones(64, 64), schedule=schedule)
+    assert pretend_gpu.plans == 1
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_reaches_a_kernel_of_that_layout(pretend_gpu: PretendGpu, layout: str):  # noqa: F811
+    a, b = operands(Shape(72, 88, 40), layout, BF16, integers=True)
+    for _ in range(2):
+        assert torch.equal(matmul(a, b), (a.double() @ b.double()).bfloat16())
+    assert all(f"_{layout}_" in name for name in pretend_gpu.launches)
+
+
+@pytest.mark.parametrize("layout, swapped", [("tn", "tn"), ("tt", "nn"), ("nn", "tt"), ("nt", "nt")])
+def test_column_major_out_swaps_the_operands(pretend_gpu: PretendGpu, layout: str, swapped: str):  # noqa: F811
+    a, b = operands(Shape(72, 88, 40), layout, BF16, integers=True)
+    out = ones(88, 72).t()
+    for _ in range(2):
+        assert matmul(a, b, out=out.fill_(0)) is out
+        assert torch.equal(out, (a.double() @ b.double()).bfloat16())
+    assert all(f"_{swapped}_" in name for name in pretend_gpu.launches)
+
+
+def test_addresses_are_checked_on_every_call(pretend_gpu: PretendGpu):  # noqa: F811
+    a, b = ones(64, 64), ones(64, 64)
+    matmul(a, b)
+    matmul(a, b, out=ones(64, 64))
+    shifted = torch.ones(64 * 64 + 1, dtype=BF16)[1:].view(64, 64)
+    for pair in ((shifted, b), (a, shifted)):
+        with pytest.raises(errors.AlignmentError):
+            matmul(*pair)
+    for out in (a, b):
+        with pytest.raises(errors.OverlapError):
+            matmul(a, b, out=out)
+    buffer = ones(64, 192)
+    for _ in range(2):
+        matmul(buffer[:, :64], buffer[:, 64:128], out=buffer[:, 128:])
+    assert pretend_gpu.plans == 3
+
+
+def test_grad_is_checked_on_every_call(pretend_gpu: PretendGpu):  # noqa: F811
+    a, b = ones(64, 64), ones(64, 64)
+    matmul(a, b)
+    a.requires_grad_()
+    with pytest.raises(errors.AutogradError):
+        matmul(a, b)
+    with torch.no_grad():
+        matmul(a, b)
+    assert pretend_gpu.plans == 1
+
+
+def test_keywords_are_checked_on_every_call(pretend_gpu: PretendGpu):  # noqa: F811
+    matmul(ones(64, 64), ones(64, 64))
+    with pytest.raises(TypeError, match="schedul"):
+        matmul(ones(64, 64), ones(64, 64), schedul="auto")
+
+
+def test_out_counts_as_modified(pretend_gpu: PretendGpu):  # noqa: F811
+    out = ones(64, 64)
+    versions = []
+    for _ in range(3):
+        matmul(ones(64, 64), ones(64, 64), out=out)
+        versions.append(out._version)
+    assert versions == sorted(set(versions))
+    with torch.inference_mode():
+        out = ones(64, 64)
+        for _ in range(2):
+            matmul(ones(64, 64), ones(64, 64), out=out)
+
+
+def test_the_cache_is_bounded(pretend_gpu: PretendGpu, monkeypatch: pytest.MonkeyPatch):  # noqa: F811
+    monkeypatch.setattr(ops, "_MAX_CACHED", 5)
+    for m in range(1, 30):
+        matmul(ones(m, 8), ones(8, 8))
+        assert len(ops._launches) <= 5
+
+
+def test_refusals_are_not_remembered(pretend_gpu: PretendGpu):  # noqa: F811
+    for _ in range(2):
+        with pytest.raises(errors.AlignmentError):
+            matmul(ones(64, 63), ones(63, 64))
+    assert pretend_gpu.plans == 0 and not ops._launches
+
+
+def test_empty_products_launch_nothing(pretend_gpu: PretendGpu):  # noqa: F811
+    for m, n, k in itertools.product((0, 8), (0, 8), (0, 8)):
+        if 0 in (m, n, k):
+            assert bool((matmul(ones(m, k), ones(k, n)) == 0).all())
+    assert pretend_gpu.launches == []
