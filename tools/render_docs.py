@@ -10,12 +10,11 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.append(str(ROOT))  # last: an installed package goes first
-
 import doc_tables
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT))  # last: an installed package goes first
 BLOCK = re.compile(r"<!-- table: ([\w /]+?) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
