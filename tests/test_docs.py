@@ -173,12 +173,8 @@ def test_the_schedules_table_names_them_all():
 
 
 def test_every_option_of_the_build_is_documented():
-    declared = set(
-        re.findall(
-            r"^(?:set|option)\((HG_\w+) .*(?:CACHE|\"[^\"]+\" (?:ON|OFF)\))",
-            (ROOT / "CMakeLists.txt").read_text(),
-            re.MULTILINE,
-        )
-    )
+    option = re.compile(r"^(?:set|option)\((HG_\w+) .*(?:CACHE|\"[^\"]+\" (?:ON|OFF)\))", re.MULTILINE)
+    files = [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*.cmake")]
+    declared = {name for file in files for name in option.findall(file.read_text())}
     table = {c[0].strip("`") for c in rows(ROOT / "docs" / "building.md")}
     assert declared and declared <= table, declared - table
