@@ -22,7 +22,7 @@ void launch(const KernelEntry& entry, const LaunchShape& shape, const GemmParams
 // Fills the output with zeros, in the stream: the product of matrices with K = 0.
 void clear(const Problem& problem, void* stream);
 
-// The host-mapped word a stuck wait writes to, made known to the kernels of this device; null without HG_WATCHDOG.
-WatchdogReport* watchdog_word(int device);
+// Tells the kernels of this device where a stuck wait reports to; nothing without HG_WATCHDOG.
+void arm_watchdog(int device);
 
 }  // namespace hopper_gemm::gpu

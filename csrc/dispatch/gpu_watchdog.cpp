@@ -1,5 +1,5 @@
-// Build option HG_WATCHDOG: one host-mapped word that a wait of more than 2 s writes before it traps (arch/ptx/barrier.h).
-// Pinned host memory outlives the context that the trap destroys, so it can be read after the failed synchronisation.
+// Build option HG_WATCHDOG: one host-mapped word that a wait of more than 2 s writes before it kills its grid (arch/ptx/barrier.h).
+// Pinned host memory outlives the context that the fault destroys, so it can be read after the failed synchronisation.
 #include "runtime.h"
 
 #include <mutex>
@@ -10,38 +10,38 @@
 namespace hopper_gemm {
 namespace {
 
-volatile WatchdogReport* the_word = nullptr;
+using Word = unsigned long long;
+volatile Word* the_word = nullptr;
 
 }  // namespace
 
 namespace gpu {
 
-WatchdogReport* watchdog_word(int device) {
+void arm_watchdog(int device) {
   const WatchdogTable table = watchdog_table();
-  if (table.count == 0) return nullptr;
+  if (table.count == 0) return;
   static std::mutex mutex;
   static bool told[64] = {};
   const std::lock_guard lock(mutex);
   if (the_word == nullptr) {
     void* memory = nullptr;
-    check(cudaHostAlloc(&memory, sizeof(WatchdogReport), cudaHostAllocPortable | cudaHostAllocMapped),
+    check(cudaHostAlloc(&memory, sizeof(Word), cudaHostAllocPortable | cudaHostAllocMapped),
           "allocating the watchdog's word");
-    the_word = static_cast<WatchdogReport*>(memory);
+    the_word = static_cast<Word*>(memory);
     *the_word = 0;
   }
-  auto* word = const_cast<WatchdogReport*>(the_word);  // unified addressing: the same address on the device
+  auto* word = const_cast<Word*>(the_word);  // unified addressing: the same address on the device
   if (!told[device]) {
     for (int i = 0; i < table.count; ++i)
       check(static_cast<cudaError_t>(table.setters[i](word)), "telling kernels where the watchdog's word is");
     told[device] = true;
   }
-  return word;
 }
 
 }  // namespace gpu
 
 std::string watchdog_report() {
-  const WatchdogReport word = the_word == nullptr ? 0 : *the_word;
+  const Word word = the_word == nullptr ? 0 : *the_word;
   if (word == 0) return "";
   constexpr const char* waits[] = {"full", "empty", "order_mainloop", "order_epilogue"};
   const unsigned thread = word >> 16 & 0xFFFF, wait = word >> 12 & 0xF;

@@ -41,8 +41,8 @@ void gemm(int id, const Problem& given, const LaunchOptions& options, void* stre
   if (problem.k == 0) return gpu::clear(problem, stream);
   const int resident = gpu::resident_clusters(id, device);
   const Plan plan = make_plan(entry.config, problem, options, store_path(entry.config, problem), [&] { return resident; });
-  GemmParams params = params_with_maps(entry.config, problem, plan, gpu::encode_tensor_map);
-  params.watchdog = gpu::watchdog_word(device);
+  const GemmParams params = params_with_maps(entry.config, problem, plan, gpu::encode_tensor_map);
+  gpu::arm_watchdog(device);
   gpu::launch(entry, plan.shape, params, stream);
 }
 

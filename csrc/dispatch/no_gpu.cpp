@@ -21,7 +21,7 @@ int resident_clusters(int, int) { refuse(); }
 TensorMap encode_tensor_map(const TensorMapSpec&) { refuse(); }
 void launch(const KernelEntry&, const LaunchShape&, const GemmParams&, void*) { refuse(); }
 void clear(const Problem&, void*) { refuse(); }
-WatchdogReport* watchdog_word(int) { refuse(); }
+void arm_watchdog(int) { refuse(); }
 }  // namespace gpu
 
 DeviceInfo device_info(int) {

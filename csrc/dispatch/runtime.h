@@ -4,7 +4,7 @@
 
 namespace hopper_gemm {
 
-// Build option HG_WATCHDOG: what a wait of more than 2 s reported before its kernel trapped, "" if nothing was.
+// Build option HG_WATCHDOG: what a wait of more than 2 s reported before it killed its kernel, "" if nothing was.
 // Ask after a failed stream synchronisation; the word survives the dead context.
 std::string watchdog_report();
 

@@ -18,8 +18,6 @@ struct TileOrder {
   Raster raster;
 };
 
-// Where a wait that lasts too long is reported (build option HG_WATCHDOG): a host-mapped word, or null.
-using WatchdogReport = unsigned long long;
 
 struct GemmParams {
   TensorMap a_map, b_map;  // unused by multistage
@@ -33,7 +31,6 @@ struct GemmParams {
   DataType out_type;
   Store store;          // Store::tma only if the kernel has staging buffers and the output can take it
   bool out_pairs;       // direct store: two adjacent columns may be written as one aligned word
-  WatchdogReport* watchdog;
 };
 
 }  // namespace hopper_gemm

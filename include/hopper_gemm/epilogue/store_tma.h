@@ -1,5 +1,6 @@
-// Registers -> stmatrix -> swizzled shared panel -> TMA store, for 16-bit outputs. The store clips at the output's edges
-// and writes whole lines; a panel is 64 rows x panel_n() columns.
+// Registers -> stmatrix -> swizzled shared panel -> TMA store, for 16-bit outputs: whole lines, and no bounds to check. The
+// store clips rows exactly but columns at whole 16 bytes, so the output's rows must be whole 16 bytes. A panel is 64 rows
+// x panel_n() columns.
 //
 // Two buffers: while the copy engine reads one, the next panel is written to the other. One named barrier a panel does
 // both jobs: it says that panel i is complete, and (the issuer having waited before it) that the buffer of panel i + 1

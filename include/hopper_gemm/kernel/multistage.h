@@ -48,6 +48,7 @@ struct Multistage {
       state.advance();
       copied.advance();
     }
+    arch::allow_next_grid();
     arch::wgmma_wait<0>();
     acc.fence();
     arch::annotate(arch::Activity::epilogue, 0);

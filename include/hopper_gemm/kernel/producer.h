@@ -16,6 +16,7 @@ HG_DEVICE void produce(const Context<K>& context) {
     const Tile tile = walk.tile(context);
     HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) TmaRing<K>::load(context, state, tile, k_block);
   }
+  arch::allow_next_grid();
   arch::annotate(arch::Activity::idle, 0);
 }
 

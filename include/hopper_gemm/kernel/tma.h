@@ -41,6 +41,7 @@ struct TmaKernel {
       }
       state.advance();
     }
+    arch::allow_next_grid();
     retire_tile(context, acc, state);
     arch::annotate(arch::Activity::epilogue, 0);
     epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n);

@@ -11,7 +11,6 @@
 #define HG_PARAM(T) const T&
 #define HG_UNROLL
 #define HG_UNROLL_4
-#define HG_UNROLL_4
 #define HG_NO_UNROLL
 
 namespace hopper_gemm::arch {
@@ -47,6 +46,10 @@ template <int kRegisters>
 HG_DEVICE void decrease_registers(emulator::Line line = emulator::Line::current()) {
   emulator::decrease_registers(kRegisters, line);
 }
+
+// Programmatic dependent launch: the emulator runs one grid at a time, so there is nothing to wait for.
+HG_DEVICE void wait_for_previous_grid() {}
+HG_DEVICE void allow_next_grid() {}
 
 HG_DEVICE void annotate(Activity activity, int tile) { emulator::annotate(activity, tile); }
 

@@ -52,6 +52,12 @@ HG_DEVICE void decrease_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
+// Programmatic dependent launch (PTX ISA, griddepcontrol): waits until the grids this one depends on have completed and
+// their writes are visible; without the launch attribute it returns at once.
+HG_DEVICE void wait_for_previous_grid() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+// Lets the next grid start launching once every CTA has said so or has exited. A hint: it orders nothing.
+HG_DEVICE void allow_next_grid() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
 HG_DEVICE void annotate(Activity, int /*tile*/) {}
 
 }  // namespace hopper_gemm::arch
