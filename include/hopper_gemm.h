@@ -95,16 +95,28 @@ struct EmulatorOptions {
   int sm_count = 4;       // CTAs that can be resident at once (rounded down to clusters; at least one cluster)
   bool timed = false;     // virtual clock instead of random interleaving: for timelines
   bool trace = false;
+  bool protocol_only = false;  // no arithmetic: element (m, n) of the result is emulator::protocol_value(m, n) if every
+                               // product it needs was issued for it, once
+  bool keep_findings = false;  // return the findings instead of throwing them
 };
 struct TraceEvent {
   int64_t begin, end;     // virtual cycles (timed) or scheduler steps
   int cta, warpgroup, tile;
   int activity;           // arch::Activity
 };
+// What one warpgroup waited for or had in flight, beside the activities of its trace.
+enum class SpanKind : int { wait, transfer, mma, store };
+constexpr int kSpanStages = 64;  // a wait's stage is arch::Wait * kSpanStages + stage
+struct TraceSpan {
+  int64_t begin, end;
+  int cta, warpgroup, stage, kind;
+};
 struct EmulatorReport {
-  std::vector<std::string> findings;  // protocol errors; empty for a correct kernel
+  std::vector<std::string> findings;  // "kind: sentence" for each protocol error; empty for a correct kernel
   std::vector<TraceEvent> trace;
-  int64_t steps;
+  std::vector<TraceSpan> spans;
+  int64_t steps = 0;
+  int64_t stmatrix_rows = 0, stmatrix_cycles = 0;  // 16-byte rows written, cycles they took: 8 rows a cycle without bank conflicts
 };
 // Throws Error(runtime) with the findings if there are any.
 EmulatorReport gemm_emulated(int id, const Problem& problem, const LaunchOptions& options,

@@ -105,8 +105,21 @@ py::dict report_dict(const EmulatorReport& report) {
     event["activity"] = e.activity;
     trace.append(event);
   }
-  py::dict d;
+  py::list spans;
+  for (const TraceSpan& s : report.spans) {
+    py::dict span;
+    span["begin"] = s.begin;
+    span["end"] = s.end;
+    span["cta"] = s.cta;
+    span["warpgroup"] = s.warpgroup;
+    span["stage"] = s.stage;
+    span["kind"] = s.kind;
+    spans.append(span);
+  }
   d["findings"] = report.findings;
+  d["spans"] = spans;
+  d["stmatrix_rows"] = report.stmatrix_rows;
+  d["stmatrix_cycles"] = report.stmatrix_cycles;
   d["trace"] = trace;
   d["steps"] = report.steps;
   return d;

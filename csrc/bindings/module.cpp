@@ -1,11 +1,10 @@
 // The extension module hopper_gemm._C: host C++ over libhopper_gemm, no CUDA headers, so one source serves CPU and CUDA
 // builds of torch. The current stream comes from torch's own device interface.
 #include <c10/core/DeviceGuard.h>
-#include <c10/core/Stream.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "dicts.h"
 #include "runtime.h"
+#include "stream.h"
 #include "tensors.h"
 #include "text.h"
 
@@ -22,20 +21,20 @@ void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tens
     throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": kernels run on CUDA tensors; gemm_emulated takes CPU tensors"));
   const py::gil_scoped_release released;
   const c10::DeviceGuard guard(a.device());
-  const c10::Stream stream = c10::impl::VirtualGuardImpl(a.device().type()).getStream(a.device());
   use_device(a.device().index());
-  gemm(id, problem, options_of(raster, group, max_ctas), stream.native_handle());
+  gemm(id, problem, options_of(raster, group, max_ctas), current_stream(a.device()));
 }
 
 py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
-                             uint64_t seed, int sm_count, bool timed, bool trace) {
+                             uint64_t seed, int sm_count, bool timed, bool trace, bool protocol_only, bool keep_findings) {
   const Problem problem = problem_of(id, a, b, out);
   if (!a.is_cpu()) throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": the emulator takes CPU tensors"));
   EmulatorReport report;
   {
     const py::gil_scoped_release released;
     report = gemm_emulated(id, problem, options_of(raster, group, 0),
-                           {.seed = seed, .sm_count = sm_count, .timed = timed, .trace = trace});
+                           {.seed = seed, .sm_count = sm_count, .timed = timed, .trace = trace, .protocol_only = protocol_only,
+                            .keep_findings = keep_findings});
   }
   return report_dict(report);
 }
@@ -105,7 +104,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0);
   m.def("gemm_emulated", &gemm_emulated_torch, "The same on CPU tensors, in the emulator; returns its report",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
-        py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false);
+        py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false,
+        py::arg("protocol_only") = false, py::arg("keep_findings") = false);
   m.def("problem_error", &problem_error_torch, "Why a kernel cannot run a problem, '' if it can",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"));
   m.def("launch_shape", &launch_shape_torch, "Grid, cluster, threads, shared memory, tiles and store path of a launch",

@@ -7,16 +7,40 @@
 
 namespace hopper_gemm::emulator {
 
+namespace {
+
+// The element of A or B at `source`: cp.async is given addresses, not coordinates.
+Origin origin_of(const void* source, uint32_t valid_bytes) {
+  const GemmParams& params = machine->params;
+  if (valid_bytes == 0) return {};
+  const auto in = [&](const void* data, int64_t pitch) -> Origin {
+    const int64_t offset = static_cast<const char*>(source) - static_cast<const char*>(data);
+    const int64_t pitch_bytes = pitch * 2;
+    return {source_of(data), static_cast<int32_t>(offset % pitch_bytes / 2), static_cast<int32_t>(offset / pitch_bytes)};
+  };
+  // The operand whose start is the nearest one below.
+  const bool after_a = params.a != nullptr && params.a_pitch > 0 && source >= params.a;
+  const bool after_b = params.b != nullptr && params.b_pitch > 0 && source >= params.b;
+  if (after_a && (!after_b || params.a >= params.b)) return in(params.a, params.a_pitch);
+  if (after_b) return in(params.b, params.b_pitch);
+  return {};
+}
+
+}  // namespace
+
 void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Line line) {
   tick(costs::kRegister);
   Thread& thread = self();
   Cta& cta = *thread.cta;
   const uint32_t address = window_address(cta, destination, "cp_async_16", line);
-  if (address % 16 != 0) fail("cp_async_16 at " + place(line) + ": the destination is not 16-byte aligned");
+  if (address % 16 != 0) fail(Finding::alignment, "cp_async_16 at " + place(line) + ": the destination is not 16-byte aligned");
   if (reinterpret_cast<uintptr_t>(source) % 16 != 0)
-    fail("cp_async_16 at " + place(line) + ": the source is not 16-byte aligned");
-  if (valid_bytes > 16) fail("cp_async_16 at " + place(line) + ": valid_bytes is " + std::to_string(valid_bytes));
-  cta.shadow.begin_write((address - kSharedStart) / 16, 1, access(Access::By::cp_async, thread, line));
+    fail(Finding::alignment, "cp_async_16 at " + place(line) + ": the source is not 16-byte aligned");
+  if (valid_bytes > 16) fail(Finding::out_of_bounds, "cp_async_16 at " + place(line) + ": valid_bytes is " + std::to_string(valid_bytes));
+  const uint32_t unit = (address - kSharedStart) / 16;
+  const Epoch end = {component_of(cta, thread.copies_component), thread.copy_groups_begun};
+  cta.shadow.begin_write(unit, 1, cta.shadow.add(access(Access::By::cp_async, thread, line, end)), thread.clock);
+  cta.shadow.set_origin(unit, origin_of(source, valid_bytes));
   std::memset(shared_bytes_at(cta, address), 0xFF, 16);
   if (!thread.open_copies) thread.open_copies = std::make_shared<CopyGroup>();
   thread.open_copies->copies.push_back({address, source, valid_bytes, line});
@@ -29,6 +53,7 @@ void cp_async_commit(Line) {
   if (!thread.open_copies) thread.open_copies = std::make_shared<CopyGroup>();  // an empty group counts too
   std::shared_ptr<CopyGroup> group = std::move(thread.open_copies);
   thread.open_copies.reset();
+  group->number = thread.copy_groups_begun++;
   thread.copy_groups.push_back(group);
   if (group->copies.empty()) {
     group->done = true;
@@ -66,9 +91,10 @@ void cp_async_wait(int groups, Line line) {
     for (const CopyGroup::Copy& copy : oldest.copies) {
       const uint32_t unit = (copy.address - kSharedStart) / 16;
       cta.shadow.end_write(unit, 1);
-      cta.shadow.mark_unfenced(unit, access(Access::By::cp_async, thread, copy.line));
+      cta.shadow.mark_unfenced(unit);
       thread.unfenced.push_back(unit);
     }
+    if (!oldest.copies.empty()) thread.clock.raise(thread.copies_component, oldest.number);
     thread.copy_groups.pop_front();
   }
 }
@@ -82,14 +108,15 @@ void async_proxy_fence(Line) {
 }
 
 void poisoned_accumulator(Line line) {
-  report("accumulator read before the wgmma_wait that covers it, by " + who(self()) + " at " + place(line),
+  report(Finding::accumulator,
+         "accumulator read before the wgmma_wait that covers it, by " + who(self()) + " at " + place(line),
          "poison" + place(line));
 }
 
 void store_global(void* address, const void* value, int bytes, Line line) {
   tick(costs::kStoreGlobal);
   if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
-    fail("store_global at " + place(line) + " by " + who(self()) + ": the address is not aligned to its " +
+    fail(Finding::alignment, "store_global at " + place(line) + " by " + who(self()) + ": the address is not aligned to its " +
          std::to_string(bytes) + " bytes");
   uint32_t first_word = 0;
   if (bytes >= 4) std::memcpy(&first_word, value, 4);
@@ -99,17 +126,18 @@ void store_global(void* address, const void* value, int bytes, Line line) {
   const int64_t element = element_bytes(params.out_type), pitch = params.out_pitch * element;
   const int64_t offset = static_cast<unsigned char*>(address) - static_cast<unsigned char*>(params.out);
   if (pitch <= 0 || offset < 0 || offset / pitch >= params.m || offset % pitch + bytes > params.n * element)
-    fail("store_global at " + place(line) + " by " + who(self()) + " writes outside the output");
+    fail(Finding::out_of_bounds, "store_global at " + place(line) + " by " + who(self()) + " writes outside the output");
   std::memcpy(address, value, bytes);
 }
 
 void check_thread_exit(Thread& thread) {
   if (!thread.store_groups.empty() || thread.open_stores)
-    report(who(thread) + " exits without tma_store_wait_read<0> after its TMA stores: their shared memory may be reused "
+    report(Finding::exit,
+           who(thread) + " exits without tma_store_wait_read<0> after its TMA stores: their shared memory may be reused "
                          "first",
            "exit stores");
   if (!thread.bindings.empty())
-    report(who(thread) + " exits with wgmma groups that no wgmma_wait covers", "exit wgmma");
+    report(Finding::exit, who(thread) + " exits with wgmma groups that no wgmma_wait covers", "exit wgmma");
 }
 
 }  // namespace hopper_gemm::emulator

@@ -30,6 +30,9 @@ struct Launch {
   bool is_persistent;
 };
 
+// The result of protocol-only mode: small integers that every output type holds exactly.
+constexpr int protocol_value(int m, int n) { return (m * 31 + n * 7 + (m % 13) * (n % 11)) % 251; }
+
 EmulatorReport run(const Launch& launch, const GemmParams& params, const EmulatorOptions& options);
 
 }  // namespace hopper_gemm::emulator

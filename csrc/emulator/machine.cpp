@@ -60,12 +60,15 @@ EmulatorReport Machine::run() {
     for (const auto& cta : cluster->ctas)
       if (cta->running_threads != 0)
         for (Warpgroup& warpgroup : cta->warpgroups) close_activity(warpgroup);
-  return {findings, trace, scheduler.steps()};
+  return {findings, trace, spans, scheduler.steps(), stmatrix_rows, stmatrix_cycles};
 }
 
 void Machine::start_cluster(Cluster& cluster) {
   cluster.arrived = 0;
   cluster.phase = 0;
+  cluster.arriving.clear();
+  cluster.completed.clear();
+  cluster.components = 0;
   cluster.waiters.clear();
   cluster.total_threads = cluster.running_threads = launch.cluster * launch.threads;
   cluster.ctas.resize(launch.cluster);
@@ -132,7 +135,8 @@ void Machine::thread_finished(Thread& thread) {
   if (--cta.running_threads == 0) {
     cta.exited = true;
     if (cta.inbound != 0) {
-      report("CTA " + std::to_string(cta.block) + " exits while " + std::to_string(cta.inbound) +
+      report(Finding::exit,
+             "CTA " + std::to_string(cta.block) + " exits while " + std::to_string(cta.inbound) +
                  " TMA loads or arrivals on their way to it are still in flight",
              "exit inbound");
       scheduler.stop();  // what is in flight would hit the next CTA in this place
@@ -148,7 +152,7 @@ void Machine::thread_finished(Thread& thread) {
 void Machine::report_deadlock() {
   for (const auto& cluster : clusters)
     if (cluster->running_threads != 0) {
-      report(deadlock_text(*this), "deadlock");
+      report(Finding::deadlock, deadlock_text(*this), "deadlock");
       return;
     }
 }
@@ -165,13 +169,14 @@ void wake(std::vector<Thread*>& waiters) {
   waiters.clear();
 }
 
-void report(const std::string& text, const std::string& key) {
+void report(Finding kind, const std::string& text, const std::string& key) {
   constexpr size_t kMost = 32;
-  if (machine->findings.size() < kMost && machine->finding_keys.insert(key).second) machine->findings.push_back(text);
+  if (machine->findings.size() < kMost && machine->finding_keys.insert(name_of(kind) + key).second)
+    machine->findings.push_back(std::string(name_of(kind)) + ": " + text);
 }
 
-void fail(const std::string& text) {
-  report(text);
+void fail(Finding kind, const std::string& text) {
+  report(kind, text);
   machine->scheduler.stop();
   throw Stop{};
 }

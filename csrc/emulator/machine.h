@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator.h"
+#include "finding.h"
 #include "scheduler.h"
 #include "state.h"
 
@@ -26,6 +27,9 @@ struct Machine {
   std::vector<std::string> findings;
   std::set<std::string> finding_keys;
   std::vector<TraceEvent> trace;
+  std::vector<TraceSpan> spans;
+  std::vector<std::pair<const void*, std::string>> sources;  // tensors that loads have read: origins name them by index + 1
+  int64_t stmatrix_rows = 0, stmatrix_cycles = 0;
   std::exception_ptr error;
 
  private:
@@ -45,10 +49,18 @@ void block_on(const Waiting& waiting);
 void wake(std::vector<Thread*>& waiters);
 
 // A protocol error. The run goes on; equal keys are reported once.
-void report(const std::string& text, const std::string& key);
-inline void report(const std::string& text) { report(text, text); }
+void report(Finding kind, const std::string& text, const std::string& key);
+inline void report(Finding kind, const std::string& text) { report(kind, text, text); }
 // An error after which the thread cannot go on: reports and ends the run.
-[[noreturn]] void fail(const std::string& text);
+[[noreturn]] void fail(Finding kind, const std::string& text);
+
+// The number of a clock component, given when it is first asked for.
+inline uint32_t component_of(Cta& cta, uint32_t& component) {
+  if (component == kNoComponent) component = cta.cluster->components++;
+  return component;
+}
+// The index by which origins name the tensor at `address`.
+uint16_t source_of(const void* address);
 
 // --- shared addresses (tma.cpp, copy.cpp, barriers.cpp use them)
 uint32_t window_address(const Cta& cta, const void* pointer, const char* what, Line line);
@@ -75,9 +87,11 @@ std::string who(const Thread& thread);              // "CTA 0 warpgroup 1 (consu
 std::string barrier_name(const Mbarrier& barrier);  // "full[2]" or "barrier at shared address 0x..."
 std::string barrier_state(const Mbarrier& barrier);
 std::string deadlock_text(const Machine& machine);
-Access access(Access::By by, const Thread& thread, Line line);
+std::string name_of_epoch(const Epoch& epoch, uint32_t block);  // what a waiter would have to wait for
+Access access(Access::By by, const Thread& thread, Line line, Epoch end);
 
 // --- trace.cpp
 void close_activity(Warpgroup& warpgroup);
+void add_span(SpanKind kind, const Cta& cta, int warpgroup, int stage, int64_t begin, int64_t end);
 
 }  // namespace hopper_gemm::emulator

@@ -124,8 +124,27 @@ std::string barrier_state(const Mbarrier& barrier) {
          " tx bytes outstanding";
 }
 
-Access access(Access::By by, const Thread& thread, Line line) {
-  return {by, static_cast<uint16_t>(thread.cta->block), static_cast<uint16_t>(thread.view.thread), line};
+Access access(Access::By by, const Thread& thread, Line line, Epoch end) {
+  return {by, static_cast<uint16_t>(thread.cta->block), static_cast<uint16_t>(thread.view.thread), line, end};
+}
+
+// Components are numbered within a cluster: that of CTA `block`.
+std::string name_of_epoch(const Epoch& epoch, uint32_t block) {
+  if (epoch.component == kNoComponent) return "";
+  for (const auto& cluster : machine->clusters) {
+    const auto& ctas = cluster->ctas;
+    if (std::none_of(ctas.begin(), ctas.end(), [block](const auto& cta) { return cta->block == block; })) continue;
+    for (const auto& cta : ctas) {
+      for (const Mbarrier& barrier : cta->barriers)
+        if (barrier.component == epoch.component)
+          return ", which is over when phase " + std::to_string(epoch.value - 1) + " of " + barrier_name(barrier) + " completes";
+      for (const Warpgroup& warpgroup : cta->warpgroups)
+        if (warpgroup.component == epoch.component)
+          return ", which is over when warpgroup " + std::to_string(warpgroup.index) + " has waited for its wgmma group " +
+                 std::to_string(epoch.value - 1);
+    }
+  }
+  return "";
 }
 
 std::string deadlock_text(const Machine& m) {
@@ -163,7 +182,7 @@ std::string deadlock_text(const Machine& m) {
                   "(elect_one does).";
       }
   std::ostringstream out;
-  out << "deadlock: nothing can run and nothing is in flight";
+  out << "nothing can run and nothing is in flight";
   for (size_t i = 0; i < groups.size() && i < kMostLines; ++i) {
     const Group& g = groups[i];
     out << "\n  " << g.who << (g.first_warp == g.last_warp ? " warp " : " warps ") << g.first_warp;

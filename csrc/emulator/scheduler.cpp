@@ -21,7 +21,10 @@ constexpr auto later = [](const auto& a, const auto& b) {
 Scheduler::Scheduler(uint64_t seed, bool timed) : random_(seed), timed_(timed) {
   constexpr int kSwitchBits[] = {6, 4, 3, 1};
   constexpr int kAgentBits[] = {7, 4, 1};
+  constexpr uint32_t kLagging[] = {0, 0, 7, 31};
   switch_bits_ = kSwitchBits[random_.below(4)];
+  lagging_ = kLagging[random_.below(4)];
+  lagging_salt_ = random_.next();
   agent_bits_ = kAgentBits[random_.below(3)];
 }
 
@@ -83,11 +86,19 @@ void Scheduler::run_agent() {
   agent();
 }
 
+// In half of the seeds some threads are slow: every 8th or 32nd, whichever those are.
+bool Scheduler::lags(const Thread& thread) const {
+  return lagging_ != 0 && (mix(thread.view.thread ^ lagging_salt_) & lagging_) == 0;
+}
+
 Thread& Scheduler::pick_thread() {
-  if (timed_)
+  if (timed_) {
     std::pop_heap(ready_.begin(), ready_.end(), later);
-  else
-    std::swap(ready_[random_.below(static_cast<uint32_t>(ready_.size()))], ready_.back());
+  } else {
+    uint32_t index = random_.below(static_cast<uint32_t>(ready_.size()));
+    for (int tries = 0; tries < 4 && lags(*ready_[index].thread); ++tries) index = random_.below(static_cast<uint32_t>(ready_.size()));
+    std::swap(ready_[index], ready_.back());
+  }
   Thread& thread = *ready_.back().thread;
   ready_.pop_back();
   return thread;

@@ -53,12 +53,14 @@ class Scheduler {
   void run_agent();
   void resume(Thread& thread);
   Thread& pick_thread();
+  bool lags(const Thread& thread) const;
   void yield();
 
   Random random_;
   bool timed_;
   bool stopped_ = false;
   int switch_bits_, agent_bits_;
+  uint32_t lagging_, lagging_salt_;
   int64_t now_ = 0, steps_ = 0;
   uint64_t order_ = 0;
   std::vector<Entry> ready_;    // timed: a heap

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "clock.h"
 #include "context.h"
 #include "hazards.h"
 #include "hopper_gemm/arch/emu/machine.h"
@@ -36,6 +37,9 @@ struct Mbarrier {
   Thread* owner = nullptr;
   bool fenced = false;
   uint64_t visible_at_sync = kNever, visible_at_cluster_phase = kNever;
+  // Happens-before: `component` counts completed phases; arrivals of the current phase bring what they know.
+  uint32_t component = kNoComponent;
+  Clock arriving, completed;
   bool named = false;           // a waiter has said which barrier it is
   arch::WaitPoint point{};
   std::vector<Thread*> waiters;
@@ -64,6 +68,7 @@ struct CopyGroup {
     Line line;
   };
   std::vector<Copy> copies;
+  uint32_t number = 0;  // of the thread's groups, from 1
   bool done = false;
 };
 
@@ -73,13 +78,22 @@ struct StoreGroup {
     uint32_t address, bytes;
   };
   std::vector<Store> stores;
+  uint32_t number = 0;  // of the thread's groups, from 1
   int unread = 0;  // stores that still have to read shared memory
+};
+
+// Which sum an accumulator holds, if the operands' origins say so: rows m ..., columns n ... of the product, over
+// k_begin <= k < k_end.
+struct Sum {
+  bool known = false;
+  int32_t m = 0, n = 0, k_begin = 0, k_end = 0;
 };
 
 // A 64 x n accumulator that wgmmas in flight own; threads get their fragments back at the wait.
 struct Accumulator {
   int n = 0;
   DataType type = DataType::f32;
+  Sum sum;
   int holders = 0;  // threads and operations that still refer to it
   std::vector<float> values;
 };
@@ -95,6 +109,9 @@ struct Thread {
   int64_t time = 0;
   bool done = false;
   Waiting waiting;
+  Clock clock;  // what this thread knows to have happened
+  uint32_t copies_component = kNoComponent, stores_component = kNoComponent;
+  uint32_t copy_groups_begun = 1, store_groups_begun = 1;  // the open one included
 
   // wgmma: position in the sequence of operations its warpgroup executes,
   uint64_t warpgroup_operations = 0;
@@ -105,6 +122,7 @@ struct Thread {
     int64_t group;  // the last group that writes it
   };
   std::vector<Binding> bindings;
+  std::vector<std::pair<uint32_t*, Sum>> sums;  // what the registers hold now (thread 0 of a warpgroup keeps them)
   int64_t mma_groups = 0;
   bool mma_fenced = false;
 
@@ -132,6 +150,8 @@ struct Warp {
   std::vector<Thread*> waiters;
   uint32_t value = 0;  // of the last completed operation: elected lane, or lane 0's value
   uint32_t lane_0_value = 0;
+  uint32_t component = kNoComponent;  // counts operations
+  Clock arriving, gathered;           // of the lanes that have come, and of the last completed operation
   std::array<std::array<uint32_t, 4>, 32> matrix_registers{};  // stmatrix
   std::array<uint32_t, 32> matrix_rows{};
 };
@@ -144,6 +164,9 @@ struct WarpgroupOperation {
   int arrived = 0;
   WgmmaCall call{};
   Accumulator* accumulator = nullptr;
+  uint32_t access = 0;                                  // in the CTA's shadow
+  std::vector<std::pair<uint32_t, uint32_t>> written;   // a unit of each write it reads, and the write
+  Sum product;                                          // where in the result, which k, if known
 };
 
 struct Warpgroup {
@@ -154,7 +177,9 @@ struct Warpgroup {
   uint64_t changes = 0;   // completed
   uint64_t first_operation = 0;
   std::deque<WarpgroupOperation> operations;
-  int64_t groups_issued = 0, groups_done = 0, groups_retired = 0;
+  int64_t groups_done = 0;
+  int64_t mma_begin = -1;  // when the first wgmma of the running group was issued
+  uint32_t component = kNoComponent;  // counts retired groups
   std::vector<Thread*> waiters;
   std::vector<std::unique_ptr<Accumulator>> accumulators;
   struct Reads {
@@ -172,6 +197,7 @@ struct Warpgroup {
 struct NamedBarrier {
   uint32_t expected = 0;
   Line line;
+  Clock arriving;
   std::vector<Thread*> waiters;
 };
 
@@ -202,8 +228,9 @@ struct Cluster {
   int total_threads = 0;
   int arrived = 0;  // at the cluster barrier, not counting threads that have exited
   uint64_t phase = 0;
+  Clock arriving, completed;
+  uint32_t components = 0;  // of clocks, in use
   std::vector<Thread*> waiters;
-  int64_t free_at = 0;  // timed mode
 };
 
 }  // namespace hopper_gemm::emulator

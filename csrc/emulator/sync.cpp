@@ -13,7 +13,8 @@ void check_whole_warps(const NamedBarrier& barrier, uint32_t id) {
   for (const Thread* thread : barrier.waiters) ++lanes[thread->warp->index];
   for (size_t warp = 0; warp < lanes.size(); ++warp)
     if (lanes[warp] != 0 && lanes[warp] != 32)
-      report("barrier " + std::to_string(id) + " at " + place(barrier.line) + ": only " + std::to_string(lanes[warp]) +
+      report(Finding::named_barrier,
+             "barrier " + std::to_string(id) + " at " + place(barrier.line) + ": only " + std::to_string(lanes[warp]) +
                  " lanes of warp " + std::to_string(warp) + " of CTA " + std::to_string(cta.block) + " take part",
              "barrier warps" + place(barrier.line));
 }
@@ -25,17 +26,21 @@ void sync(uint32_t id, uint32_t threads, Waiting::On on, Line line) {
     barrier.expected = threads;
     barrier.line = line;
   } else if (barrier.expected != threads) {
-    report("named barrier " + std::to_string(id) + ": " + who(thread) + " at " + place(line) + " expects " +
+    report(Finding::named_barrier,
+           "named barrier " + std::to_string(id) + ": " + who(thread) + " at " + place(line) + " expects " +
                std::to_string(threads) + " threads, others at " + place(barrier.line) + " expect " +
                std::to_string(barrier.expected),
            "named count" + place(line));
   }
   barrier.waiters.push_back(&thread);
+  barrier.arriving.join(thread.clock);
   if (barrier.waiters.size() < barrier.expected) {
     block_on({on, nullptr, 0, {}, static_cast<int64_t>(id), line});
     return;
   }
   check_whole_warps(barrier, id);
+  for (Thread* waiter : barrier.waiters) waiter->clock.join(barrier.arriving);
+  barrier.arriving.clear();
   barrier.waiters.pop_back();
   if (on == Waiting::On::cta_barrier) ++thread.cta->syncs;
   wake(barrier.waiters);
@@ -45,6 +50,8 @@ void finish_cluster_phase(Cluster& cluster) {
   if (cluster.running_threads == 0 || cluster.arrived < cluster.running_threads) return;
   cluster.arrived = 0;
   ++cluster.phase;
+  cluster.completed.join(cluster.arriving);
+  cluster.arriving.clear();
   wake(cluster.waiters);
 }
 
@@ -58,9 +65,10 @@ void cta_sync(Line line) {
 
 void named_barrier_sync(uint32_t id, uint32_t threads, Line line) {
   tick(costs::kBarrier);
-  if (id < 1 || id > 15) fail("named_barrier_sync at " + place(line) + ": id " + std::to_string(id) + " is not 1 to 15");
+  if (id < 1 || id > 15)
+    fail(Finding::named_barrier, "named_barrier_sync at " + place(line) + ": id " + std::to_string(id) + " is not 1 to 15");
   if (threads == 0 || threads % 32 != 0 || threads > self().cta->threads.size())
-    fail("named_barrier_sync at " + place(line) + ": " + std::to_string(threads) +
+    fail(Finding::named_barrier, "named_barrier_sync at " + place(line) + ": " + std::to_string(threads) +
          " threads is not a multiple of 32 within the CTA");
   sync(id, threads, Waiting::On::named_barrier, line);
 }
@@ -70,7 +78,7 @@ void cluster_arrive(Line line) {
   Thread& thread = self();
   Cluster& cluster = *thread.cta->cluster;
   if (thread.cluster_arrived) {
-    report("cluster_arrive at " + place(line) + " by " + who(thread) + ": arrives twice without cluster_wait",
+    report(Finding::named_barrier, "cluster_arrive at " + place(line) + " by " + who(thread) + ": arrives twice without cluster_wait",
            "cluster twice" + place(line));
     return;
   }
@@ -78,6 +86,7 @@ void cluster_arrive(Line line) {
   while (thread.remote_arrivals != 0) block_on({Waiting::On::remote_arrivals, nullptr, 0, {}, 0, line});
   publish_barriers(thread, true);
   thread.cluster_arrived = true;
+  cluster.arriving.join(thread.clock);
   thread.cluster_target = cluster.phase + 1;
   ++cluster.arrived;
   finish_cluster_phase(cluster);
@@ -88,7 +97,7 @@ void cluster_wait(Line line) {
   Thread& thread = self();
   Cluster& cluster = *thread.cta->cluster;
   if (!thread.cluster_arrived) {
-    report("cluster_wait at " + place(line) + " by " + who(thread) + " without cluster_arrive",
+    report(Finding::named_barrier, "cluster_wait at " + place(line) + " by " + who(thread) + " without cluster_arrive",
            "cluster wait" + place(line));
     return;
   }
@@ -97,6 +106,7 @@ void cluster_wait(Line line) {
     cluster.waiters.push_back(&thread);
     block_on({Waiting::On::cluster_barrier, nullptr, 0, {}, 0, line});
   }
+  thread.clock.join(cluster.completed);
 }
 
 // A thread that has exited counts as arrived for ever after.

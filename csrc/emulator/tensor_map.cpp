@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hopper_gemm/core/swizzle.h"
 
 namespace hopper_gemm::emulator {
 
@@ -18,24 +17,25 @@ struct Encoded {
 };
 static_assert(sizeof(Encoded) <= sizeof(TensorMap));
 
-// Calls copy(image offset, global address, bytes inside the tensor) for each 16-byte unit of the box.
+// Calls copy(image offset, global address, first, last) for each 16-byte unit of the box: bytes first .. last - 1 of it
+// lie in columns 0 .. columns - 1 of the tensor's rows.
 template <class Copy>
-void for_each_unit(const TensorMapSpec& spec, int c0, int c1, uint32_t address, Copy copy) {
+void for_each_unit(const TensorMapSpec& spec, int c0, int c1, uint32_t address, int64_t columns, Copy copy) {
   const int bytes = element_bytes(spec.type);
-  const uint32_t row_bytes = box_row_bytes(spec);
-  for (uint32_t row = 0; row < spec.box[1]; ++row) {
-    const int64_t y = static_cast<int64_t>(c1) + row;
+  for_each_box_unit(spec, c0, c1, address, [&](uint32_t offset, int x, int y) {
     const bool row_inside = y >= 0 && y < static_cast<int64_t>(spec.extent[1]);
-    for (uint32_t b = 0; b < row_bytes; b += 16) {
-      const uint32_t offset = swizzled(spec.swizzle, address + row * row_bytes + b) - address;
-      const int64_t x = static_cast<int64_t>(c0) + b / bytes;
-      const int64_t from_origin = y * static_cast<int64_t>(spec.pitch_bytes) + x * bytes;
-      unsigned char* global = static_cast<unsigned char*>(spec.address) + from_origin;
-      const int64_t first = std::clamp<int64_t>(-x, 0, 16 / bytes);
-      const int64_t last = std::clamp<int64_t>(static_cast<int64_t>(spec.extent[0]) - x, 0, 16 / bytes);
-      copy(offset, global, row_inside ? first * bytes : 0, row_inside ? std::max(first, last) * bytes : 0);
-    }
-  }
+    const int64_t from_origin = y * static_cast<int64_t>(spec.pitch_bytes) + static_cast<int64_t>(x) * bytes;
+    const int64_t first = std::clamp<int64_t>(-int64_t{x}, 0, 16 / bytes);
+    const int64_t last = std::clamp<int64_t>(columns - x, 0, 16 / bytes);
+    copy(offset, static_cast<unsigned char*>(spec.address) + from_origin, row_inside ? first * bytes : 0,
+         row_inside ? std::max(first, last) * bytes : 0);
+  });
+}
+
+// Columns that a store can reach: whole 16 bytes.
+int64_t stored_columns(const TensorMapSpec& spec) {
+  const int64_t chunk = 16 / element_bytes(spec.type);
+  return (static_cast<int64_t>(spec.extent[0]) + chunk - 1) / chunk * chunk;
 }
 
 }  // namespace
@@ -69,16 +69,23 @@ const TensorMapSpec* decoded(const TensorMap& map) {
 }
 
 void load_box(const TensorMapSpec& spec, int c0, int c1, unsigned char* image, uint32_t address) {
-  for_each_unit(spec, c0, c1, address, [&](uint32_t offset, const unsigned char* global, int64_t first, int64_t last) {
+  const auto columns = static_cast<int64_t>(spec.extent[0]);
+  for_each_unit(spec, c0, c1, address, columns, [&](uint32_t offset, const unsigned char* global, int64_t first, int64_t last) {
     if (last - first != 16) std::memset(image + offset, 0, 16);
     std::memcpy(image + offset + first, global + first, last - first);
   });
 }
 
 void store_box(const TensorMapSpec& spec, int c0, int c1, const unsigned char* image, uint32_t address) {
-  for_each_unit(spec, c0, c1, address, [&](uint32_t offset, unsigned char* global, int64_t first, int64_t last) {
-    std::memcpy(global + first, image + offset + first, last - first);
-  });
+  for_each_unit(spec, c0, c1, address, stored_columns(spec),
+                [&](uint32_t offset, unsigned char* global, int64_t first, int64_t last) {
+                  std::memcpy(global + first, image + offset + first, last - first);
+                });
+}
+
+int columns_beyond(const TensorMapSpec& spec, int c0) {
+  const int64_t end = std::min<int64_t>(stored_columns(spec), static_cast<int64_t>(c0) + spec.box[0]);
+  return static_cast<int>(std::max<int64_t>(0, end - static_cast<int64_t>(spec.extent[0])));
 }
 
 }  // namespace hopper_gemm::emulator

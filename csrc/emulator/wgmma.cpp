@@ -8,6 +8,7 @@
 #include "hopper_gemm/arch/emu/numeric.h"
 #include "machine.h"
 #include "mma.h"
+#include "products.h"
 
 namespace hopper_gemm::emulator {
 
@@ -49,12 +50,28 @@ bool still_poisoned(const Accumulator& accumulator, const uint32_t* registers) {
   return std::all_of(registers, registers + register_count(accumulator), [poison](uint32_t r) { return r == poison; });
 }
 
+uint32_t packed(const Accumulator& accumulator, float first, float second) {
+  if (accumulator.type != DataType::f16) return std::bit_cast<uint32_t>(first);
+  return f16_from_float(first) | static_cast<uint32_t>(f16_from_float(second)) << 16;
+}
+
 void give_fragment(const Accumulator& accumulator, int t, uint32_t* registers) {
   for (int i = 0; i < register_count(accumulator); ++i) {
     const float* element = &accumulator.values[element_of(accumulator, t, i)];
-    registers[i] = accumulator.type == DataType::f16
-                       ? f16_from_float(element[0]) | static_cast<uint32_t>(f16_from_float(element[1])) << 16
-                       : std::bit_cast<uint32_t>(element[0]);
+    registers[i] = packed(accumulator, element[0], accumulator.type == DataType::f16 ? element[1] : 0.0f);
+  }
+}
+
+// Without arithmetic: what the element's place says, or -1 while parts of K are missing.
+void give_protocol_values(const Accumulator& accumulator, int t, uint32_t* registers) {
+  const Sum& sum = accumulator.sum;
+  const bool complete = sum.known && sum.k_begin == 0 && sum.k_end >= machine->params.k;
+  const auto value = [&](int element) {
+    return complete ? static_cast<float>(protocol_value(sum.m + element / accumulator.n, sum.n + element % accumulator.n)) : -1.0f;
+  };
+  for (int i = 0; i < register_count(accumulator); ++i) {
+    const int element = element_of(accumulator, t, i);
+    registers[i] = packed(accumulator, value(element), value(element + 1));
   }
 }
 
@@ -73,35 +90,52 @@ WarpgroupOperation& next_operation(Kind kind, Line line) {
   Thread& thread = self();
   Warpgroup& warpgroup = *thread.warpgroup;
   const uint64_t index = thread.warpgroup_operations++ - warpgroup.first_operation;
-  if (index == warpgroup.operations.size()) warpgroup.operations.push_back({kind, line});
+  if (index == warpgroup.operations.size()) {
+    WarpgroupOperation& next = warpgroup.operations.emplace_back();
+    next.kind = kind;
+    next.line = line;
+  }
   WarpgroupOperation& operation = warpgroup.operations[index];
   if (operation.kind != kind || operation.line.line() != line.line())
-    fail("diverged warpgroup: " + who(thread) + " executes a wgmma operation at " + place(line) +
+    fail(Finding::diverged, "diverged warpgroup: " + who(thread) + " executes a wgmma operation at " + place(line) +
          " where other threads execute " + place(operation.line));
   ++operation.arrived;
   return operation;
 }
 
-void begin_reads(Warpgroup& warpgroup, const WarpgroupOperation& operation, int64_t group, const Thread& issuer) {
+// The first thread of the warpgroup has come: from now on the operation may read. Notes which writes it relies on and
+// which elements it multiplies.
+void begin_reads(Warpgroup& warpgroup, WarpgroupOperation& operation, int64_t group, const Thread& issuer) {
   Cta& cta = *warpgroup.cta;
   const WgmmaCall& call = operation.call;
+  const Epoch end = {component_of(cta, warpgroup.component), static_cast<uint32_t>(group + 1)};
+  operation.access = cta.shadow.add(access(Access::By::wgmma, issuer, operation.line, end));
   Warpgroup::Reads reads{group, {}};
   const auto add = [&](uint64_t bits, Major major, int extent, const char* operand) {
     const std::string error = descriptor_error(bits);
-    if (!error.empty()) fail("wgmma at " + place(operation.line) + ": descriptor of " + operand + ": " + error);
+    if (!error.empty())
+      fail(Finding::out_of_bounds, "wgmma at " + place(operation.line) + ": descriptor of " + operand + ": " + error);
+    OriginCheck origins(cta, operation.line, operand, major);
     for_each_operand_unit(Descriptor::decode(bits), major, extent, [&](uint32_t address, int mn, int k) {
       if (address < kSharedStart || address - kSharedStart + 16 > cta.shared_bytes)
-        fail("wgmma at " + place(operation.line) + ": the descriptor of " + operand + " reads element (" +
-             std::to_string(mn) + ", k " + std::to_string(k) + ") at shared-window address " +
-             std::to_string(address) + ", outside the CTA's " + std::to_string(cta.shared_bytes) + " bytes from " +
-             std::to_string(kSharedStart));
-      reads.units.push_back((address - kSharedStart) / 16);
+        fail(Finding::out_of_bounds,
+             "wgmma at " + place(operation.line) + ": the descriptor of " + operand + " reads element (" +
+                 std::to_string(mn) + ", k " + std::to_string(k) + ") at shared-window address " + std::to_string(address) +
+                 ", outside the CTA's " + std::to_string(cta.shared_bytes) + " bytes from " + std::to_string(kSharedStart));
+      const uint32_t unit = (address - kSharedStart) / 16, writer = cta.shadow.writer(unit);
+      const auto known = [writer](const auto& entry) { return entry.second == writer; };
+      if (operation.written.empty() || (operation.written.back().second != writer &&
+                                        std::none_of(operation.written.begin(), operation.written.end(), known)))
+        operation.written.emplace_back(unit, writer);
+      origins.add(unit, mn, k);
+      reads.units.push_back(unit);
     });
+    return origins;
   };
-  add(call.descriptor_a, call.a_major, kMmaM, "A");
-  add(call.descriptor_b, call.b_major, call.n, "B");
-  const Access by = access(Access::By::wgmma, issuer, operation.line);
-  for (const uint32_t unit : reads.units) cta.shadow.begin_read(unit, 1, by);
+  const OriginCheck a = add(call.descriptor_a, call.a_major, kMmaM, "A");
+  const OriginCheck b = add(call.descriptor_b, call.b_major, call.n, "B");
+  operation.product = product_of(a, b, operation.line);
+  for (const uint32_t unit : reads.units) cta.shadow.begin_read(unit, 1, operation.access);
   warpgroup.reads.push_back(std::move(reads));
 }
 
@@ -111,6 +145,9 @@ void drop_finished(Warpgroup& warpgroup) {
     const WarpgroupOperation& front = warpgroup.operations.front();
     if (front.kind == Kind::mma || front.arrived != kWarpgroupThreads) return;
     if (front.kind == Kind::commit) {
+      add_span(SpanKind::mma, *warpgroup.cta, warpgroup.index, static_cast<int>(warpgroup.groups_done), warpgroup.mma_begin,
+               machine->scheduler.clock());
+      warpgroup.mma_begin = -1;
       ++warpgroup.groups_done;
       wake(warpgroup.waiters);
     }
@@ -124,10 +161,13 @@ void execute_next(Warpgroup& warpgroup) {
   static float a[kMmaM][kMmaK], b[kMmaK][256];  // one machine at a time
   WarpgroupOperation& operation = warpgroup.operations.front();
   const WgmmaCall& call = operation.call;
-  const unsigned char* shared = warpgroup.cta->shared - kSharedStart;
-  read_a(shared, Descriptor::decode(call.descriptor_a), call.a_major, call.input, a);
-  read_b(shared, Descriptor::decode(call.descriptor_b), call.b_major, call.input, call.n, b);
-  multiply(a, b, call.n, call.accumulate, call.accumulator, operation.accumulator->values.data());
+  add_product(operation);
+  if (!machine->options.protocol_only) {
+    const unsigned char* shared = warpgroup.cta->shared - kSharedStart;
+    read_a(shared, Descriptor::decode(call.descriptor_a), call.a_major, call.input, a);
+    read_b(shared, Descriptor::decode(call.descriptor_b), call.b_major, call.input, call.n, b);
+    multiply(a, b, call.n, call.accumulate, call.accumulator, operation.accumulator->values.data());
+  }
   --operation.accumulator->holders;
   warpgroup.operations.pop_front();
   ++warpgroup.first_operation;
@@ -142,7 +182,7 @@ void bind(WarpgroupOperation& operation, const WgmmaCall& call, uint32_t* regist
       if (operation.accumulator == nullptr) operation.accumulator = binding.accumulator;
       const Accumulator& bound = *binding.accumulator;
       if (operation.accumulator != &bound || bound.n != call.n || bound.type != call.accumulator)
-        fail("wgmma at " + place(line) + " by " + who(thread) +
+        fail(Finding::accumulator, "wgmma at " + place(line) + " by " + who(thread) +
              ": its accumulator is in flight in another shape or another order than that of the other threads");
       binding.group = thread.mma_groups;
       return;
@@ -150,10 +190,12 @@ void bind(WarpgroupOperation& operation, const WgmmaCall& call, uint32_t* regist
   if (operation.accumulator == nullptr) operation.accumulator = free_accumulator(*thread.warpgroup, call);
   ++operation.accumulator->holders;
   if (!thread.mma_fenced)
-    report("missing wgmma_fence before the wgmma at " + place(line) + " by " + who(thread) +
+    report(Finding::wgmma_fence, "missing wgmma_fence before the wgmma at " + place(line) + " by " + who(thread) +
                ": its accumulator registers may have been written since the last one",
            "wgmma fence" + place(line));
-  take_fragment(*operation.accumulator, static_cast<int>(thread.view.thread) % kWarpgroupThreads, registers);
+  const int t = static_cast<int>(thread.view.thread) % kWarpgroupThreads;
+  if (t == 0) operation.accumulator->sum = sum_of(thread, registers);
+  if (!machine->options.protocol_only) take_fragment(*operation.accumulator, t, registers);
   poison_fragment(*operation.accumulator, registers);
   thread.bindings.push_back({registers, operation.accumulator, thread.mma_groups});
 }
@@ -169,14 +211,20 @@ void wgmma(const WgmmaCall& call, void* registers, Line line) {
     operation.call = call;
   } else if (operation.call.descriptor_a != call.descriptor_a || operation.call.descriptor_b != call.descriptor_b ||
              operation.call.accumulate != call.accumulate) {
-    fail("wgmma at " + place(line) + " by " + who(thread) +
+    fail(Finding::diverged, "wgmma at " + place(line) + " by " + who(thread) +
          ": descriptors or the accumulate flag differ within the warpgroup");
   }
   const bool first = operation.accumulator == nullptr;
   bind(operation, call, static_cast<uint32_t*>(registers), line);
-  if (first) ++operation.accumulator->holders;  // the operation itself
+  if (first) {
+    ++operation.accumulator->holders;  // the operation itself
+    begin_reads(warpgroup, operation, thread.mma_groups, thread);
+  }
+  // Each warp executes its part on its own: every thread must have waited for what the operation reads.
+  for (const auto& [unit, writer] : operation.written)
+    warpgroup.cta->shadow.check_ordered_read(unit, writer, operation.access, thread.clock);
   if (operation.arrived < kWarpgroupThreads) return;
-  begin_reads(warpgroup, operation, thread.mma_groups, thread);
+  if (warpgroup.mma_begin < 0) warpgroup.mma_begin = machine->scheduler.clock();
   int64_t& free_at = warpgroup.cta->tensor_core_free;
   free_at = std::max(free_at, machine->scheduler.now()) + costs::wgmma_cycles(call.n);
   machine->scheduler.post(free_at, [&warpgroup] { execute_next(warpgroup); });
@@ -206,6 +254,7 @@ void wgmma_wait(int groups, Line line) {
     warpgroup.waiters.push_back(&thread);
     block_on({Waiting::On::wgmma, nullptr, 0, {}, target, line});
   }
+  thread.clock.raise(component_of(*thread.cta, warpgroup.component), static_cast<uint32_t>(std::max<int64_t>(0, target)));
   // Groups retire for the whole warpgroup when one thread knows: it has issued them as a unit.
   while (!warpgroup.reads.empty() && warpgroup.reads.front().group < target) {
     for (const uint32_t unit : warpgroup.reads.front().units) warpgroup.cta->shadow.end_read(unit, 1);
@@ -214,9 +263,15 @@ void wgmma_wait(int groups, Line line) {
   std::erase_if(thread.bindings, [&](const Thread::Binding& binding) {
     if (binding.group >= target) return false;
     if (!still_poisoned(*binding.accumulator, binding.registers))
-      report("accumulator written between wgmma and the wgmma_wait at " + place(line) + " by " + who(thread),
+      report(Finding::accumulator,
+             "accumulator written between wgmma and the wgmma_wait at " + place(line) + " by " + who(thread),
              "accumulator written" + place(line));
-    give_fragment(*binding.accumulator, static_cast<int>(thread.view.thread) % kWarpgroupThreads, binding.registers);
+    const int t = static_cast<int>(thread.view.thread) % kWarpgroupThreads;
+    if (machine->options.protocol_only)
+      give_protocol_values(*binding.accumulator, t, binding.registers);
+    else
+      give_fragment(*binding.accumulator, t, binding.registers);
+    if (t == 0) sum_of(thread, binding.registers) = binding.accumulator->sum;
     --binding.accumulator->holders;
     thread.mma_fenced = false;
     return true;

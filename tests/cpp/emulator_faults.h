@@ -203,7 +203,7 @@ inline void test_faults() {
   CHECK(found(run_kernel(unread_store_kernel, params, sizeof(CopyShared)), {"exits without tma_store_wait_read"}));
 
   CHECK(clean(run_mma<MmaFault::none>()));
-  CHECK(found(first_finding(run_mma<MmaFault::no_wait_full>), {"reads bytes still in flight", "wgmma", "after TMA load"}));
+  CHECK(found(first_finding(run_mma<MmaFault::no_wait_full>), {"early-read: reads bytes", "wgmma", "after TMA load"}));
   CHECK(found(run_mma<MmaFault::no_mma_wait>(), {"accumulator read before the wgmma_wait"}));
   CHECK(found(run_mma<MmaFault::no_fence>(), {"missing wgmma_fence"}));
   CHECK(found(run_mma<MmaFault::overwrite>(), {"overwrites bytes that an operation in flight still reads", "TMA load", "after wgmma"}));

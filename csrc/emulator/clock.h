@@ -1,0 +1,41 @@
+// Vector clocks: what a thread or a barrier knows to have happened. Race detection by happens-before finds a missing wait
+// in every run, not only in those where the timing makes it hurt.
+//
+// A component is one thing whose progress others can learn of: phases of an mbarrier, retired wgmma groups of a
+// warpgroup, read TMA-store groups or finished cp.async groups of a thread, warp-wide operations of a warp. Components
+// are numbered within a cluster, when they are first needed, so that clocks stay short.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace hopper_gemm::emulator {
+
+constexpr uint32_t kNoComponent = ~uint32_t{0};
+
+// "Component `component` has reached `value`": the moment an access is over.
+struct Epoch {
+  uint32_t component = kNoComponent;
+  uint32_t value = 0;
+  bool operator==(const Epoch&) const = default;
+};
+
+class Clock {
+ public:
+  uint32_t at(uint32_t component) const { return component < values_.size() ? values_[component] : 0; }
+  bool knows(const Epoch& epoch) const { return epoch.component == kNoComponent || at(epoch.component) >= epoch.value; }
+  void raise(uint32_t component, uint32_t value) {
+    if (component >= values_.size()) values_.resize(component + 1);
+    values_[component] = std::max(values_[component], value);
+  }
+  void join(const Clock& other) {
+    if (other.values_.size() > values_.size()) values_.resize(other.values_.size());
+    for (size_t i = 0; i < other.values_.size(); ++i) values_[i] = std::max(values_[i], other.values_[i]);
+  }
+  void clear() { values_.clear(); }
+
+ private:
+  std::vector<uint32_t> values_;
+};
+
+}  // namespace hopper_gemm::emulator
