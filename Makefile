@@ -1,21 +1,26 @@
 # Everything from a fresh clone: `make demo`, `make test`. Needs Python 3.10 to 3.13, g++ 12 or later, make.
 #
-# $(PYTHON) is used as it is if it can import torch (a GPU machine, an activated environment); otherwise .venv is made
-# with the CPU build of torch. nvcc is used if it is found; without one the package holds the emulator only.
+# $(PYTHON) is used as it is if it can import torch (a GPU machine, an activated environment), and given the small tools
+# it lacks; otherwise .venv is made with torch $(TORCH_VERSION). nvcc is used if it is found; without one the package
+# holds the emulator only, and says so.
 PYTHON ?= python3
 TORCH_VERSION ?= 2.13.0
-TOOLS = "setuptools>=70" wheel "cmake>=3.26" ninja numpy pytest hypothesis ruff nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
+TOOLS = "setuptools>=70" wheel "cmake>=3.26" ninja numpy typer pytest hypothesis ruff nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
 HAS_TORCH := $(shell $(PYTHON) -c "import torch" 2>/dev/null && echo yes)
+HAS_TOOLS := $(shell $(PYTHON) -c "import setuptools, numpy, typer, pytest, hypothesis" 2>/dev/null && echo yes)
 
-ifeq ($(HAS_TORCH),yes)
+ifeq ($(HAS_TORCH)$(HAS_TOOLS),yesyes)
 PY := $(PYTHON)
 SETUP :=
+else ifeq ($(HAS_TORCH),yes)
+PY := $(PYTHON)
+SETUP := tools-only
 else
 PY := .venv/bin/python
 SETUP := .venv/ready
 endif
 
-.PHONY: demo test build lint clean
+.PHONY: demo test build lint clean tools-only
 
 demo: build
 	$(PY) -m hopper_gemm demo
@@ -37,6 +42,9 @@ lint: $(SETUP)
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install -q --disable-pip-version-check torch==$(TORCH_VERSION) $(TOOLS)
 	touch $@
+
+tools-only:
+	$(PY) -m pip install -q --disable-pip-version-check $(TOOLS)
 
 clean:
 	rm -rf build .venv hopper_gemm/lib hopper_gemm/include hopper_gemm/*.so
