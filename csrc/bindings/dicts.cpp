@@ -116,6 +116,7 @@ py::dict report_dict(const EmulatorReport& report) {
     span["kind"] = s.kind;
     spans.append(span);
   }
+  py::dict d;
   d["findings"] = report.findings;
   d["spans"] = spans;
   d["stmatrix_rows"] = report.stmatrix_rows;
