@@ -10,7 +10,7 @@ from .config import Config
 from .device import card_of
 from .emulation import current_emulator
 from .plan import Plan, Request, make_plan
-from .problem import Problem, read_problem
+from .problem import Problem, check_tensors, read_problem
 from .registry import all_kernels
 from .schedule import Schedule
 from .selector import Card, Prediction, load_model
@@ -83,6 +83,7 @@ def explain(
         What `matmul` raises for the same arguments.
     """
     request = Request(schedule, config)
+    check_tensors(a, b, out)
     problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
     return explain_problem(problem, request, _card_for(a))
 

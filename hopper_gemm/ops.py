@@ -10,10 +10,10 @@ from . import _extension
 from .config import Config
 from .device import card_of
 from .emulation import Emulator, require_emulator, run_emulated
-from .errors import ArgumentError, did_you_mean, sentence
+from .errors import did_you_mean, sentence
 from .operands import span_elements
 from .plan import Plan, Request, make_plan
-from .problem import DTYPES, Problem, check_grad, check_memory, matrix_of, read_problem
+from .problem import DTYPES, Problem, check_grad, check_memory, check_tensors, matrix_of, read_problem
 from .registry import all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
@@ -125,8 +125,9 @@ def _first_call(
     _check_keywords(unknown)
     request = Request(schedule, config)
     parse_schedule(schedule)
+    check_tensors(a, b, out)
+    machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
     problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
-    emulator = require_emulator() if a.device.type == "cpu" else None
     check_grad(a, b, out)
     check_memory(a, b, out)
     shape = (problem.n, problem.m) if problem.swapped else (problem.m, problem.n)
@@ -136,10 +137,10 @@ def _first_call(
     if 0 in (problem.m, problem.n, problem.k):
         return out.zero_() if problem.k == 0 else out
     operands = (b.t(), a.t(), out.t()) if problem.swapped else (a, b, out)
-    plan = plan_for(problem, request, operands, emulator)
+    plan = plan_for(problem, request, operands, machine)
     walk = (plan.chosen.walk.raster_index, plan.chosen.walk.group)
-    if emulator is not None:
-        run_emulated(emulator, problem, plan.kernel, walk, *operands)
+    if isinstance(machine, Emulator):
+        run_emulated(machine, problem, plan.kernel, walk, *operands)
     else:
         if key:
             _remember(key, plan, problem, shape, a, b, out)
@@ -149,13 +150,12 @@ def _first_call(
     return out
 
 
-def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], emulator: Emulator | None) -> Plan:
-    """The plan for a problem on the GPU of its tensors, or on the emulator."""
-    if emulator is not None:
-        built, card = [k for k in all_kernels() if k.emulated], Card("emulator", emulator.sm_count)
+def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], machine: Emulator | Card) -> Plan:
+    """The plan for a problem on a GPU, or on the emulator."""
+    if isinstance(machine, Emulator):
+        built, card = [k for k in all_kernels() if k.emulated], Card("emulator", machine.sm_count)
     else:
-        card = card_of(operands[0].get_device())
-        built = [k for k in all_kernels() if k.compiled]
+        built, card = [k for k in all_kernels() if k.compiled], machine
 
     def can_run(prediction: Prediction) -> str:
         return str(_C.problem_error(prediction.kernel.id, *operands))
@@ -190,7 +190,7 @@ def _mark_written(out: torch.Tensor) -> None:
 def _check_keywords(unknown: dict[str, Any]) -> None:
     if unknown:
         name = next(iter(unknown))
-        raise ArgumentError(
+        raise TypeError(
             sentence(
                 f"matmul got an unexpected keyword argument {name!r}",
                 expected=f"one of {', '.join(_KEYWORDS)}",

@@ -72,6 +72,18 @@ class Problem:
         return f"{self.m} x {self.n} x {self.k}, {self.input} -> {self.output}, layout {layout}"
 
 
+def check_tensors(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
+    """Checks what does not depend on how the tensors lie in memory.
+
+    Raises:
+        ArgumentError, ShapeError, DTypeError, DeviceError.
+    """
+    _check_kinds(a, b, out)
+    _check_dtypes(a, b)
+    _check_devices(a, b, out)
+    _check_shapes(a, b, out)
+
+
 def read_problem(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -80,15 +92,14 @@ def read_problem(
     accumulate: object,
     asked: str,
 ) -> Problem:
-    """Validates the arguments of `matmul` and describes the product.
+    """Describes the product of checked tensors (`check_tensors`), refusing what no kernel can address.
+
+    Args:
+        asked: the schedule or config the caller named, for the texts.
 
     Raises:
-        ArgumentError, ShapeError, DTypeError, DeviceError, OptionError, StrideError, AlignmentError, OverlapError.
+        ArgumentError, DTypeError, OptionError, StrideError, AlignmentError, OverlapError.
     """
-    _check_tensors(a, b, out)
-    _check_dtypes(a, b)
-    _check_devices(a, b, out)
-    _check_shapes(a, b, out)
     output = _output_dtype(a, out, out_dtype)
     accumulator = _accumulator(a, accumulate)
     a_matrix, b_matrix = matrix_of("a", a), matrix_of("b", b)
@@ -153,7 +164,7 @@ def check_grad(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> No
         )
 
 
-def _check_tensors(a: object, b: object, out: object) -> None:
+def _check_kinds(a: object, b: object, out: object) -> None:
     for name, tensor in (("a", a), ("b", b), ("out", out)):
         if tensor is None and name == "out":
             continue

@@ -29,8 +29,7 @@ class PretendGpu:
         monkeypatch.setattr(ops, "_launches", {})
         monkeypatch.setattr(ops, "_gemm", self.gemm)
         monkeypatch.setattr(ops, "make_plan", counted)
-        monkeypatch.setattr(ops, "require_emulator", lambda: None)
-        monkeypatch.setattr(ops, "card_of", lambda index: Card())
+        monkeypatch.setattr(ops, "require_emulator", lambda: Card())
         monkeypatch.setattr(ops, "all_kernels", lambda: self.kernels)
 
     def gemm(self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int) -> None:
