@@ -28,6 +28,7 @@ struct KernelConfig {
   Swizzle a_swizzle, b_swizzle;
   Store store;
   int mmas_in_flight;  // wgmma groups left in flight when a stage is released: 1, or 0 for the ablation
+  OutputOrder output = OutputOrder::row_major;
 
   constexpr bool operator==(const KernelConfig&) const = default;
 
@@ -57,7 +58,10 @@ struct KernelConfig {
 
   // --- epilogue staging: panels of 64 rows x panel_n columns of 16-bit output, 1 or 2 buffers a warpgroup
   constexpr int panel_n() const { return gcd(tile_n, 64); }
+  constexpr bool is_row_major() const { return output == OutputOrder::row_major; }
+  // A panel row is contiguous in the output: panel_n columns, or the 64 rows of a column-major output.
   constexpr Swizzle panel_swizzle() const {
+    if (!is_row_major()) return Swizzle::b128;
     return panel_n() == 64 ? Swizzle::b128 : panel_n() == 32 ? Swizzle::b64 : panel_n() == 16 ? Swizzle::b32 : Swizzle::none;
   }
   constexpr int panel_bytes() const { return kMmaM * panel_n() * 2; }

@@ -25,7 +25,7 @@ struct GemmParams {
   const void* a;
   const void* b;
   void* out;
-  int64_t a_pitch, b_pitch, out_pitch;  // elements between consecutive rows (or columns, if MN-major)
+  int64_t a_pitch, b_pitch, out_pitch;  // elements between consecutive rows of the stored matrix
   int m, n, k;
   TileOrder order;
   DataType out_type;

@@ -13,6 +13,10 @@ enum class DataType : int { bf16, f16, f32 };
 // Which index of an operand is contiguous in memory: K, or M (of A) / N (of B).
 enum class Major : int { k, mn };
 
+// How the output is stored. Column-major lets a problem run with its operands exchanged (out^T = B^T A^T): the small
+// extent of a decode step then falls on wgmma's N.
+enum class OutputOrder : int { row_major, column_major };
+
 // Shared-memory swizzle. The span is the row length in bytes of one swizzle atom: 16 << value.
 enum class Swizzle : int { none, b32, b64, b128 };
 

@@ -1,14 +1,11 @@
 // Registers -> stmatrix -> swizzled shared panel -> TMA store, for 16-bit outputs: whole lines, and no bounds to check. The
-// store clips rows exactly but columns at whole 16 bytes, so the output's rows must be whole 16 bytes. A panel is 64 rows
-// x panel_n() columns.
+// store clips rows exactly but columns at whole 16 bytes, so the rows of the stored output must be whole 16 bytes.
 //
 // Two buffers: while the copy engine reads one, the next panel is written to the other. One named barrier a panel does
 // both jobs: it says that panel i is complete, and (the issuer having waited before it) that the buffer of panel i + 1
 // is free.
 #pragma once
-#include "hopper_gemm/core/swizzle.h"
-#include "hopper_gemm/epilogue/convert.h"
-#include "hopper_gemm/kernel/context.h"
+#include "hopper_gemm/epilogue/panel.h"
 
 namespace hopper_gemm {
 
@@ -25,23 +22,10 @@ struct PanelStore {
   HG_DEVICE void wait_buffers_read() const {
     if (is_issuer) arch::tma_store_wait_read<0>();
   }
-
-  template <DataType kOut>
-  HG_DEVICE void write_panel(unsigned char* panel, const Accumulator<K>& acc, int block, int first_group) const {
-    constexpr int pitch_bytes = c.panel_n() * 2;
-    const uint32_t row = context.warp * 16 + context.lane % 16;
-    if constexpr (c.panel_n() == 8) {
-      arch::stmatrix_x2(panel + row * pitch_bytes, packed<kOut>(acc.pair(block, first_group, 0)),
-                        packed<kOut>(acc.pair(block, first_group, 1)));
-    } else {
-      const uint32_t place = swizzled(c.panel_swizzle(), row * pitch_bytes + context.lane / 16 * 16);
-      HG_UNROLL for (int group = 0; group < c.panel_n() / 8; group += 2) {
-        const int from = first_group + group;
-        arch::stmatrix_x4(panel + (place ^ (group * 16)), packed<kOut>(acc.pair(block, from, 0)),
-                          packed<kOut>(acc.pair(block, from, 1)), packed<kOut>(acc.pair(block, from + 1, 0)),
-                          packed<kOut>(acc.pair(block, from + 1, 1)));
-      }
-    }
+  HG_DEVICE void issue(const unsigned char* panel, int row, int column) const {
+    if (!is_issuer) return;
+    arch::tma_store(context.params.out_map, panel, c.is_row_major() ? column : row, c.is_row_major() ? row : column);
+    arch::tma_store_commit();
   }
 
   template <DataType kOut>
@@ -55,14 +39,11 @@ struct PanelStore {
         wait_buffers_read();
         sync();
       }
-      write_panel<kOut>(panel, acc, block, column / 8);
+      write_panel<K, kOut>(context, panel, acc, block, column / 8);
       arch::async_proxy_fence();
       if (kBuffers == 2) wait_buffers_read();
       sync();
-      if (is_issuer) {
-        arch::tma_store(context.params.out_map, panel, n_begin + column, m_begin + block * kMmaM);
-        arch::tma_store_commit();
-      }
+      issue(panel, m_begin + block * kMmaM, n_begin + column);
     }
   }
 };

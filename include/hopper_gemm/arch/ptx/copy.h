@@ -29,6 +29,19 @@ HG_DEVICE void stmatrix_x2(void* row, uint32_t r0, uint32_t r1) {
                : "memory");
 }
 
+// The same with every matrix transposed: lane i gives the address of column i%8 of matrix i/8.
+HG_DEVICE void stmatrix_x4_transposed(void* column, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   shared_address(column)),
+               "r"(r0), "r"(r1), "r"(r2), "r"(r3)
+               : "memory");
+}
+HG_DEVICE void stmatrix_x2_transposed(void* column, uint32_t r0, uint32_t r1) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 [%0], {%1, %2};" ::"r"(shared_address(column)),
+               "r"(r0), "r"(r1)
+               : "memory");
+}
+
 // An ordinary global store; T is 2, 4 or 8 bytes and `address` aligned to it.
 template <class T>
 HG_DEVICE void store_global(T* address, T value) {
