@@ -35,6 +35,7 @@ class Row:
     b_swizzle: int
     store: str
     mmas_in_flight: int
+    output: str  # "row_major", or "column_major" for problems run with their operands exchanged
     automatic: bool  # may be chosen by the selector
 
 
@@ -85,6 +86,8 @@ def name(row):
         text += f"_sw{row.a_swizzle}x{row.b_swizzle}"
     if row.mmas_in_flight != 1:
         text += f"_mma{row.mmas_in_flight}"
+    if row.output != "row_major":
+        text += "_column"
     return text
 
 
@@ -103,6 +106,7 @@ def kernel(
     inputs=("bf16", "f16"),
     accumulator="f32",
     layouts=LAYOUTS,
+    output="row_major",
     automatic=True,
 ):
     """One manifest line: a tile in every given type and layout."""
@@ -129,6 +133,7 @@ def kernel(
                     b_swizzle=b_swizzle,
                     store=store or ("direct" if schedule == "multistage" else "tma"),
                     mmas_in_flight=mmas_in_flight,
+                    output=output,
                     automatic=automatic,
                 )
             )
@@ -176,6 +181,11 @@ DEFAULT = _flat(
         kernel("pingpong", 64, 32, 12, layouts=("tn",)),
         kernel("pingpong", 128, 128, 5, cluster=(1, 2), layouts=("tn",)),
         kernel("pingpong", 128, 192, 4, cluster=(2, 1), layouts=("tn",)),
+        # decode: the operands exchanged, so that the few rows of the activations are wgmma's N
+        kernel("warp_specialized", 64, 8, 6, tile_k=128, layouts=("tn",), output="column_major"),
+        kernel("warp_specialized", 64, 16, 6, tile_k=128, layouts=("tn",), output="column_major"),
+        kernel("warp_specialized", 64, 64, 6, tile_k=128, layouts=("tn",), output="column_major"),
+        kernel("pingpong", 64, 16, 8, tile_k=128, layouts=("tn",), output="column_major"),
         # fp16 accumulation: only when asked for, so never automatic.
         kernel("cooperative", 256, 256, 3, accumulator="f16", inputs=("f16",), automatic=False),
         kernel("cooperative", 128, 256, 4, accumulator="f16", inputs=("f16",), automatic=False),

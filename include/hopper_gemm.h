@@ -21,8 +21,8 @@ struct Error : std::runtime_error {
   Kind kind;
 };
 
-// out (m x n, row-major) = A (m x k) * B (k x n). Pitches are in elements between consecutive rows of the stored matrix:
-// A K-major is stored (m, k), MN-major (k, m); B K-major is stored (n, k), MN-major (k, n).
+// out (m x n) = A (m x k) * B (k x n). Pitches are in elements between consecutive rows of the stored matrix: A K-major is
+// stored (m, k), MN-major (k, m); B K-major (n, k), MN-major (k, n); out row-major (m, n), column-major (n, m).
 struct Problem {
   int64_t m, n, k;
   DataType input, output;
@@ -34,6 +34,11 @@ struct Problem {
   Major b_major;
   void* out;
   int64_t out_pitch;
+  OutputOrder out_order = OutputOrder::row_major;
+
+  // Extents of the output as it lies in memory.
+  int64_t stored_rows() const { return out_order == OutputOrder::row_major ? m : n; }
+  int64_t stored_columns() const { return out_order == OutputOrder::row_major ? n : m; }
 };
 
 // Run-time choices that do not change the result.

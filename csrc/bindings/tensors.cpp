@@ -51,7 +51,7 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
     throw Error(Kind::runtime, text("a is on ", a.device(), ", b on ", b.device(), ", out on ", out.device(), ": expected one device"));
   if (a.scalar_type() != b.scalar_type())
     throw Error(Kind::type, text("a is ", a.scalar_type(), " and b is ", b.scalar_type(), ": expected one dtype"));
-  const bool a_k = config.a_major == Major::k, b_k = config.b_major == Major::k;
+  const bool a_k = config.a_major == Major::k, b_k = config.b_major == Major::k, row_major = config.is_row_major();
   return {.m = a.size(0),
           .n = b.size(1),
           .k = a.size(1),
@@ -64,7 +64,8 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
           .b_pitch = pitch_of(b, b_k ? 0 : 1, "b", b_k ? "K" : "N"),
           .b_major = config.b_major,
           .out = out.data_ptr(),
-          .out_pitch = pitch_of(out, 1, "out", "N")};
+          .out_pitch = row_major ? pitch_of(out, 1, "out", "N") : pitch_of(out, 0, "out", "M"),
+          .out_order = config.output};
 }
 
 }  // namespace hopper_gemm

@@ -29,7 +29,7 @@ void launch(const KernelEntry& entry, const LaunchShape& shape, const GemmParams
 
 void clear(const Problem& p, void* stream) {
   const size_t bytes = element_bytes(p.output);
-  check(cudaMemset2DAsync(p.out, p.out_pitch * bytes, 0, p.n * bytes, p.m, static_cast<cudaStream_t>(stream)), "clearing the output");
+  check(cudaMemset2DAsync(p.out, p.out_pitch * bytes, 0, p.stored_columns() * bytes, p.stored_rows(), static_cast<cudaStream_t>(stream)), "clearing the output");
 }
 
 }  // namespace hopper_gemm::gpu

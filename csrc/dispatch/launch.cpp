@@ -28,7 +28,8 @@ GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, 
 
 void clear_on_host(const Problem& p) {
   const int64_t bytes = element_bytes(p.output);
-  for (int64_t row = 0; row < p.m; ++row) std::memset(static_cast<char*>(p.out) + row * p.out_pitch * bytes, 0, p.n * bytes);
+  for (int64_t row = 0; row < p.stored_rows(); ++row)
+    std::memset(static_cast<char*>(p.out) + row * p.out_pitch * bytes, 0, p.stored_columns() * bytes);
 }
 
 }  // namespace
@@ -72,7 +73,8 @@ EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& 
                                 .threads = plan.shape.threads,
                                 .shared_bytes = plan.shape.shared_bytes,
                                 .entry_registers = config.entry_registers(),
-                                .is_persistent = config.is_persistent()};
+                                .is_persistent = config.is_persistent(),
+                                .output = config.output};
   static std::mutex one_at_a_time;  // the emulator's scheduler is one per process
   const std::lock_guard lock(one_at_a_time);
   EmulatorReport report = emulator::run(launch, params, emulator);

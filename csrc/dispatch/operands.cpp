@@ -26,15 +26,16 @@ Problem with_legal_pitches(Problem p) {
   const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
   if ((a_k ? p.m : p.k) <= 1) p.a_pitch = legal_pitch(a_k ? p.k : p.m);
   if ((b_k ? p.n : p.k) <= 1) p.b_pitch = legal_pitch(b_k ? p.k : p.n);
-  if (p.m <= 1) p.out_pitch = legal_pitch(p.n);
+  if (p.stored_rows() <= 1) p.out_pitch = legal_pitch(p.stored_columns());
   return p;
 }
 
 // A TMA store clips the innermost extent at whole 16 bytes, not at elements: with N = 1 it wrote 8 columns (H200,
-// 2026-11-29; loads zero-fill exactly). So N, like the pitch and the address, must be whole 16 bytes.
+// 2026-11-29; loads zero-fill exactly). So a stored row, like
+// the pitch and the address, must be whole 16 bytes.
 Store store_path(const KernelConfig& config, const Problem& p) {
   const bool can = config.store == Store::tma && element_bytes(p.output) == 2 &&
-                   p.n * element_bytes(p.output) % kAccessBytes == 0 &&
+                   p.stored_columns() * element_bytes(p.output) % kAccessBytes == 0 &&
                    p.out_pitch * element_bytes(p.output) % kAccessBytes == 0 &&
                    reinterpret_cast<uintptr_t>(p.out) % kAccessBytes == 0;
   return can ? Store::tma : Store::direct;
@@ -51,9 +52,9 @@ TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& p) {
 TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& p) {
   return {.address = p.out,
           .type = p.output,
-          .extent = {static_cast<uint64_t>(p.n), static_cast<uint64_t>(p.m)},
+          .extent = {static_cast<uint64_t>(p.stored_columns()), static_cast<uint64_t>(p.stored_rows())},
           .pitch_bytes = static_cast<uint64_t>(p.out_pitch * element_bytes(p.output)),
-          .box = {static_cast<uint32_t>(config.panel_n()), kMmaM},
+          .box = {static_cast<uint32_t>(config.panel_columns()), static_cast<uint32_t>(config.panel_rows())},
           .swizzle = config.panel_swizzle()};
 }
 

@@ -46,8 +46,9 @@ std::optional<Error> check_output(const Problem& p) {
   const int64_t bytes = element_bytes(p.output);
   if (reinterpret_cast<int64_t>(p.out) % bytes)
     return Error(Kind::value, text("out is not aligned to its elements of ", bytes, " bytes"));
-  if (p.m > 1 && p.out_pitch < p.n)
-    return Error(Kind::value, text("out has a stride of ", p.out_pitch, " elements between rows of ", p.n, ": rows must not overlap"));
+  if (p.stored_rows() > 1 && p.out_pitch < p.stored_columns())
+    return Error(Kind::value, text("out has a stride of ", p.out_pitch, " elements between rows of ", p.stored_columns(),
+                                   ": rows must not overlap"));
   return {};
 }
 
@@ -59,6 +60,9 @@ std::optional<Error> check_problem(const KernelConfig& config, const Problem& p)
       return Error(Kind::value, text(name, " = ", extent, ": extents are 0 to ", kMaxExtent));
   if (p.input != config.input)
     return Error(Kind::type, text("inputs are ", name_of(p.input), ", the kernel takes ", name_of(config.input)));
+  if (p.out_order != config.output)
+    return Error(Kind::value, text("out is ", name_of(p.out_order), ", the kernel writes it ", name_of(config.output),
+                                   ": exchange the operands (out^T = B^T A^T) or choose a kernel of the other order"));
   const Operand a{"A", p.a, p.a_pitch, p.a_major, config.a_major, p.m, p.k, "M"};
   const Operand b{"B", p.b, p.b_pitch, p.b_major, config.b_major, p.n, p.k, "N"};
   if (auto error = check_operand(a, p.input)) return error;

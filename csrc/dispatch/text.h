@@ -18,6 +18,7 @@ constexpr const char* name_of(DataType type) {
 constexpr const char* name_of(Major major) { return major == Major::k ? "k" : "mn"; }
 constexpr const char* name_of(Store store) { return store == Store::direct ? "direct" : "tma"; }
 constexpr const char* name_of(Raster raster) { return raster == Raster::along_m ? "along_m" : "along_n"; }
+constexpr const char* name_of(OutputOrder order) { return order == OutputOrder::row_major ? "row_major" : "column_major"; }
 
 // Joins its arguments: <format> does not exist in g++ 12.
 template <class... Parts>

@@ -28,6 +28,7 @@ struct Launch {
   int shared_bytes;
   int entry_registers;   // per thread, for the setmaxnreg pool
   bool is_persistent;
+  OutputOrder output = OutputOrder::row_major;
 };
 
 // The result of protocol-only mode: small integers that every output type holds exactly.

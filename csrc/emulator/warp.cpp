@@ -85,7 +85,7 @@ void count_bank_conflicts(const Warp& warp, int count, Line line) {
 
 }  // namespace
 
-void stmatrix(void* row, const uint32_t* registers, int count, Line line) {
+void stmatrix(void* row, const uint32_t* registers, int count, bool transposed, Line line) {
   tick(costs::kStmatrix);
   Thread& thread = self();
   Warp& warp = *thread.warp;
@@ -99,7 +99,10 @@ void stmatrix(void* row, const uint32_t* registers, int count, Line line) {
   if (!gather_warp(count == 4 ? "stmatrix_x4" : "stmatrix_x2", line)) return;
   count_bank_conflicts(warp, count, line);
   const Epoch end = {component_of(cta, warp.component), static_cast<uint32_t>(warp.operations + 1)};
-  // Row r of matrix m: two elements from each of the lanes 4r .. 4r+3 (PTX ISA, stmatrix fragment layout).
+  // Element (r, c) of matrix m: half c % 2 of register m of lane 4r + c / 2 (PTX ISA, stmatrix fragment layout).
+  const auto element = [&](int row, int column, int matrix) {
+    return static_cast<uint16_t>(warp.matrix_registers[4 * row + column / 2][matrix] >> column % 2 * 16);
+  };
   for (int i = 0; i < 8 * count; ++i) {
     const uint32_t address = warp.matrix_rows[i];
     Thread& writer = cta.threads[warp.index * 32 + i];
@@ -107,9 +110,9 @@ void stmatrix(void* row, const uint32_t* registers, int count, Line line) {
     cta.shadow.generic_write(unit, cta.shadow.add(access(Access::By::stmatrix, writer, line, end)), writer.clock);
     cta.shadow.set_origin(unit, {});
     writer.unfenced.push_back(unit);
-    uint32_t words[4];
-    for (int j = 0; j < 4; ++j) words[j] = warp.matrix_registers[4 * (i % 8) + j][i / 8];
-    std::memcpy(shared_bytes_at(cta, address), words, sizeof words);
+    uint16_t stored[8];
+    for (int j = 0; j < 8; ++j) stored[j] = transposed ? element(j, i % 8, i / 8) : element(i % 8, j, i / 8);
+    std::memcpy(shared_bytes_at(cta, address), stored, sizeof stored);
   }
   release_warp();
 }

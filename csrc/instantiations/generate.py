@@ -35,7 +35,8 @@ def config_text(row):
         f"    .cluster_m = {row.cluster_m}, .cluster_n = {row.cluster_n}, "
         f".stages = {row.stages}, .consumers = {row.consumers},\n"
         f"    .a_swizzle = Swizzle::{swizzle[row.a_swizzle]}, .b_swizzle = Swizzle::{swizzle[row.b_swizzle]}, "
-        f".store = Store::{row.store}, .mmas_in_flight = {row.mmas_in_flight}}}"
+        f".store = Store::{row.store}, .mmas_in_flight = {row.mmas_in_flight}, "
+        f".output = OutputOrder::{row.output}}}"
     )
 
 

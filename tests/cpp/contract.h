@@ -69,6 +69,8 @@ HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
   HG_NO_UNROLL for (int i = 0; i < 2; ++i) packed[2 + i] = pack_f16x2(f16_low(f16[0]), f16_high(f16[0]));
   stmatrix_x4(plan.data + 16 * thread, packed[0], packed[1], packed[2], packed[3]);
   stmatrix_x2(plan.data + 16 * thread, packed[0], packed[1]);
+  stmatrix_x4_transposed(plan.data + 16 * thread, packed[0], packed[1], packed[2], packed[3]);
+  stmatrix_x2_transposed(plan.data + 16 * thread, packed[0], packed[1]);
   wait_for_previous_grid();
   allow_next_grid();
   if (elected) {

@@ -64,6 +64,8 @@ struct KernelConfig {
     if (!is_row_major()) return Swizzle::b128;
     return panel_n() == 64 ? Swizzle::b128 : panel_n() == 32 ? Swizzle::b64 : panel_n() == 16 ? Swizzle::b32 : Swizzle::none;
   }
+  constexpr int panel_rows() const { return is_row_major() ? kMmaM : panel_n(); }
+  constexpr int panel_columns() const { return is_row_major() ? panel_n() : kMmaM; }
   constexpr int panel_bytes() const { return kMmaM * panel_n() * 2; }
   constexpr int panel_buffers() const {
     if (store == Store::direct) return 0;

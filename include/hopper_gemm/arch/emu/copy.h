@@ -22,12 +22,23 @@ HG_DEVICE void cp_async_wait(emulator::Line line = emulator::Line::current()) {
 HG_DEVICE void stmatrix_x4(void* row, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
                            emulator::Line line = emulator::Line::current()) {
   const uint32_t registers[] = {r0, r1, r2, r3};
-  emulator::stmatrix(row, registers, 4, line);
+  emulator::stmatrix(row, registers, 4, false, line);
 }
 // Two matrices: lanes 0..15 give the addresses.
 HG_DEVICE void stmatrix_x2(void* row, uint32_t r0, uint32_t r1, emulator::Line line = emulator::Line::current()) {
   const uint32_t registers[] = {r0, r1};
-  emulator::stmatrix(row, registers, 2, line);
+  emulator::stmatrix(row, registers, 2, false, line);
+}
+// The same with every matrix transposed: lane i gives the address of column i%8 of matrix i/8.
+HG_DEVICE void stmatrix_x4_transposed(void* column, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
+                                      emulator::Line line = emulator::Line::current()) {
+  const uint32_t registers[] = {r0, r1, r2, r3};
+  emulator::stmatrix(column, registers, 4, true, line);
+}
+HG_DEVICE void stmatrix_x2_transposed(void* column, uint32_t r0, uint32_t r1,
+                                      emulator::Line line = emulator::Line::current()) {
+  const uint32_t registers[] = {r0, r1};
+  emulator::stmatrix(column, registers, 2, true, line);
 }
 
 // An ordinary global store; T is 2, 4 or 8 bytes and `address` aligned to it.
