@@ -29,6 +29,7 @@ struct KernelConfig {
   Store store;
   int mmas_in_flight;  // wgmma groups left in flight when a stage is released: 1, or 0 for the ablation
   OutputOrder output = OutputOrder::row_major;
+  int cluster_k = 1;   // CTAs of a cluster that share the K extent of one tile (split-K; epilogue/cluster_reduce.h)
 
   constexpr bool operator==(const KernelConfig&) const = default;
 
@@ -40,7 +41,8 @@ struct KernelConfig {
   constexpr int warpgroups() const { return consumers + (has_producer() ? 1 : 0); }
   constexpr int threads() const { return warpgroups() * kWarpgroupThreads; }
   constexpr int consumer_threads() const { return consumers * kWarpgroupThreads; }
-  constexpr int cluster_size() const { return cluster_m * cluster_n; }
+  constexpr int cluster_size() const { return cluster_m * cluster_n * cluster_k; }
+  constexpr bool splits_k() const { return cluster_k > 1; }
 
   // --- the part of a tile one warpgroup computes
   constexpr int warpgroup_m() const { return is_pingpong() ? tile_m : tile_m / consumers; }
@@ -68,14 +70,17 @@ struct KernelConfig {
   constexpr int panel_columns() const { return is_row_major() ? panel_n() : kMmaM; }
   constexpr int panel_bytes() const { return kMmaM * panel_n() * 2; }
   constexpr int panel_buffers() const {
-    if (store == Store::direct) return 0;
+    if (store == Store::direct || splits_k()) return 0;
     return fixed_shared_bytes() + consumers * 2 * panel_bytes() <= kSharedMemoryBytes ? 2 : 1;
   }
+
+  // --- partial sums of a split tile: the f32 accumulators of every consumer thread
+  constexpr int partial_bytes() const { return splits_k() ? tile_m * tile_n * 4 : 0; }
 
   // --- shared memory: stages, staging, then barriers (full, empty, pingpong order: 2 steps x 2 warpgroups)
   constexpr int barrier_count() const { return 2 * stages + 4; }
   constexpr int fixed_shared_bytes() const {
-    return stages * stage_bytes() + round_up(barrier_count() * kBarrierBytes, kTileAlignmentBytes);
+    return stages * stage_bytes() + partial_bytes() + round_up(barrier_count() * kBarrierBytes, kTileAlignmentBytes);
   }
   constexpr int shared_bytes() const { return fixed_shared_bytes() + consumers * panel_buffers() * panel_bytes(); }
 
@@ -140,8 +145,12 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   if (c.a_major == Major::mn && c.tile_m % a_span) return swizzle;
   if (c.b_major == Major::mn && c.tile_n % b_span) return swizzle;
   if (c.a_stage_bytes() % kTileAlignmentBytes || c.b_stage_bytes() % kTileAlignmentBytes) return swizzle;
-  const bool shape_ok = c.cluster_m >= 1 && c.cluster_n >= 1 && c.cluster_size() <= 4 && c.cluster_m != 3 && c.cluster_n != 3;
+  const bool shape_ok = c.cluster_m >= 1 && c.cluster_n >= 1 && c.cluster_m * c.cluster_n <= 4 && c.cluster_m != 3 && c.cluster_n != 3;
   if (!shape_ok || (!c.uses_tma() && c.cluster_size() != 1)) return cluster;
+  if (c.cluster_k < 1 || c.cluster_k > 8) return cluster;
+  if (c.splits_k() && (c.schedule != Schedule::warp_specialized || c.cluster_m * c.cluster_n != 1 ||
+                       c.accumulator != DataType::f32 || c.store != Store::direct))
+    return cluster;
   const int a_rows = c.a_major == Major::k ? c.tile_m : c.tile_k;
   const int b_rows = c.b_major == Major::k ? c.tile_n : c.tile_k;
   if (a_rows % (8 * c.a_sharers()) || b_rows % (8 * c.b_sharers())) return multicast_slice;

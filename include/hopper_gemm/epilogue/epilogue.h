@@ -29,10 +29,11 @@ struct Epilogue {
         return;
       }
     }
+    const DirectStore<K> direct{context, m_begin, n_begin};
     if (params.out_type == DataType::f32) {
-      store_direct<K, true>(context, acc, m_begin, n_begin);
+      direct.template store_all<true>(acc);
     } else {
-      store_direct<K, false>(context, acc, m_begin, n_begin);
+      direct.template store_all<false>(acc);
     }
   }
 

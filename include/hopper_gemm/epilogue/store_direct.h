@@ -1,5 +1,6 @@
-// Registers -> global memory, any row pitch, any M and N. Four lanes cover 8 adjacent columns of a row: whole 32-byte
-// sectors for f32, half sectors for 16-bit outputs (two 8-column groups complete one; L2 merges them).
+// Registers -> global memory, any pitch, any M and N. Four lanes cover 8 adjacent columns of a row: whole 32-byte
+// sectors for f32, half sectors for 16-bit outputs (two 8-column groups complete one; L2 merges them). Column-major: the 8 lanes of a
+// fragment column write 8 adjacent elements.
 #pragma once
 #include "hopper_gemm/epilogue/convert.h"
 #include "hopper_gemm/kernel/context.h"
@@ -27,71 +28,58 @@ HG_DEVICE void store_pair_16(uint16_t* row, int column, int n, bool pairs, uint3
   }
 }
 
-// kWide: the output is f32; otherwise bf16 or f16, chosen at run time.
-template <class K, bool kWide>
-HG_DEVICE void store_direct_row_major(const Context<K>& context, const Accumulator<K>& acc, int m_begin, int n_begin) {
-  constexpr KernelConfig c = K::config;
-  const GemmParams& params = context.params;
-  const int first_row = m_begin + static_cast<int>(context.warp * 16 + context.lane / 4);
-  const int first_column = n_begin + static_cast<int>(context.lane % 4) * 2;
-  const bool to_bf16 = params.out_type == DataType::bf16;
-  HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-    HG_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = first_row + block * kMmaM + half * 8;
-      if (row >= params.m) continue;
-      const int64_t row_offset = row * params.out_pitch;
-      HG_UNROLL for (int group = 0; group < c.tile_n / 8; ++group) {
-        const int column = first_column + group * 8;
-        const Pair pair = acc.pair(block, group, half);
-        if constexpr (kWide) {
-          store_pair_f32(static_cast<float*>(params.out) + row_offset, column, params.n, params.out_pairs, pair);
-        } else {
-          const uint32_t word = to_bf16 ? packed<DataType::bf16>(pair) : packed<DataType::f16>(pair);
-          store_pair_16(static_cast<uint16_t*>(params.out) + row_offset, column, params.n, params.out_pairs, word);
-        }
+// One group of 8 columns of a 64-row block, as one thread holds it: rows `row` and `row` + 8, columns `column` and the next.
+struct FragmentGroup {
+  Pair upper, lower;
+};
+
+template <class K>
+struct DirectStore {
+  static constexpr KernelConfig c = K::config;
+  const Context<K>& context;
+  int m_begin, n_begin;
+
+  // kWide: the output is f32; otherwise bf16 or f16, chosen at run time.
+  template <bool kWide>
+  HG_DEVICE void store(int block, int group, FragmentGroup values) const {
+    const int row = m_begin + block * kMmaM + static_cast<int>(context.warp * 16 + context.lane / 4);
+    const int column = n_begin + group * 8 + static_cast<int>(context.lane % 4) * 2;
+    if (row < context.params.m) store_pair<kWide>(row, column, values.upper);
+    if (row + 8 < context.params.m) store_pair<kWide>(row + 8, column, values.lower);
+  }
+
+  template <bool kWide>
+  HG_DEVICE void store_all(const Accumulator<K>& acc) const {
+    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
+      HG_UNROLL for (int group = 0; group < c.tile_n / 8; ++group)
+        store<kWide>(block, group, {acc.pair(block, group, 0), acc.pair(block, group, 1)});
+    }
+  }
+
+ private:
+  template <bool kWide>
+  HG_DEVICE void store_pair(int row, int column, Pair pair) const {
+    const GemmParams& params = context.params;
+    if constexpr (kWide) {
+      float* out = static_cast<float*>(params.out);
+      if constexpr (c.is_row_major()) {
+        store_pair_f32(out + row * params.out_pitch, column, params.n, params.out_pairs, pair);
+      } else {
+        if (column < params.n) arch::store_global(out + column * params.out_pitch + row, pair.low);
+        if (column + 1 < params.n) arch::store_global(out + (column + 1) * params.out_pitch + row, pair.high);
+      }
+    } else {
+      uint16_t* out = static_cast<uint16_t*>(params.out);
+      const uint32_t word = params.out_type == DataType::bf16 ? packed<DataType::bf16>(pair) : packed<DataType::f16>(pair);
+      if constexpr (c.is_row_major()) {
+        store_pair_16(out + row * params.out_pitch, column, params.n, params.out_pairs, word);
+      } else {
+        if (column < params.n) arch::store_global(out + column * params.out_pitch + row, static_cast<uint16_t>(word));
+        if (column + 1 < params.n)
+          arch::store_global(out + (column + 1) * params.out_pitch + row, static_cast<uint16_t>(word >> 16));
       }
     }
   }
-}
-
-// Column-major: the 8 lanes of a fragment column write 8 adjacent rows, one element each.
-template <class K, bool kWide>
-HG_DEVICE void store_direct_column_major(const Context<K>& context, const Accumulator<K>& acc, int m_begin, int n_begin) {
-  constexpr KernelConfig c = K::config;
-  const GemmParams& params = context.params;
-  const int first_row = m_begin + static_cast<int>(context.warp * 16 + context.lane / 4);
-  const int first_column = n_begin + static_cast<int>(context.lane % 4) * 2;
-  const bool to_bf16 = params.out_type == DataType::bf16;
-  HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-    HG_UNROLL for (int half = 0; half < 2; ++half) {
-      const int row = first_row + block * kMmaM + half * 8;
-      if (row >= params.m) continue;
-      HG_UNROLL for (int group = 0; group < c.tile_n / 8; ++group) {
-        const int column = first_column + group * 8;
-        const int64_t low = column * params.out_pitch + row, high = low + params.out_pitch;
-        const Pair pair = acc.pair(block, group, half);
-        if constexpr (kWide) {
-          float* out = static_cast<float*>(params.out);
-          if (column < params.n) arch::store_global(out + low, pair.low);
-          if (column + 1 < params.n) arch::store_global(out + high, pair.high);
-        } else {
-          uint16_t* out = static_cast<uint16_t*>(params.out);
-          const uint32_t word = to_bf16 ? packed<DataType::bf16>(pair) : packed<DataType::f16>(pair);
-          if (column < params.n) arch::store_global(out + low, static_cast<uint16_t>(word));
-          if (column + 1 < params.n) arch::store_global(out + high, static_cast<uint16_t>(word >> 16));
-        }
-      }
-    }
-  }
-}
-
-template <class K, bool kWide>
-HG_DEVICE void store_direct(const Context<K>& context, const Accumulator<K>& acc, int m_begin, int n_begin) {
-  if constexpr (K::config.is_row_major()) {
-    store_direct_row_major<K, kWide>(context, acc, m_begin, n_begin);
-  } else {
-    store_direct_column_major<K, kWide>(context, acc, m_begin, n_begin);
-  }
-}
+};
 
 }  // namespace hopper_gemm

@@ -34,7 +34,7 @@ struct PanelStore {
     sync();
     HG_UNROLL for (int index = 0; index < c.mma_blocks() * kPanels; ++index) {
       const int block = index / kPanels, column = index % kPanels * c.panel_n();
-      unsigned char* panel = context.shared.staging.panel[context.warpgroup][index % kBuffers];
+      unsigned char* panel = context.shared.epilogue.panel[context.warpgroup][index % kBuffers];
       if (kBuffers == 1 && index > 0) {
         wait_buffers_read();
         sync();

@@ -5,9 +5,14 @@
 
 namespace hopper_gemm {
 
-// This CTA's place in its cluster. Rank r is row r % cluster_m and column r / cluster_m of the cluster's tiles.
+// This CTA's place in its cluster: rank = m + cluster_m * (n + cluster_n * k).
 struct ClusterPlace {
-  uint32_t m, n;
+  uint32_t m, n, k;
+};
+
+// The k-blocks of a tile this CTA computes: all, or its share of a split tile (which may be empty).
+struct KRange {
+  int begin, count;
 };
 
 template <class K>
@@ -26,13 +31,19 @@ struct Context {
     const uint32_t rank = c.cluster_size() == 1 ? 0 : arch::cluster_rank();
     return {params,
             arch::dynamic_shared<SharedPlan<K>>(),
-            {rank % c.cluster_m, rank / c.cluster_m},
+            {rank % c.cluster_m, rank / c.cluster_m % c.cluster_n, rank / (c.cluster_m * c.cluster_n)},
             arch::warp_uniform(thread / kWarpgroupThreads),
             arch::warp_uniform(thread % kWarpgroupThreads / 32),
             thread % 32};
   }
 
-  HG_DEVICE int k_blocks() const { return ceil_div(params.k, c.tile_k); }
+  HG_DEVICE KRange k_range() const {
+    const int blocks = ceil_div(params.k, c.tile_k);
+    if constexpr (!c.splits_k()) return {0, blocks};
+    const int begin = static_cast<int>(place.k) * blocks / c.cluster_k;
+    return {begin, static_cast<int>(place.k + 1) * blocks / c.cluster_k - begin};
+  }
+  HG_DEVICE int k_blocks() const { return k_range().count; }
   HG_DEVICE bool is_producer() const { return c.has_producer() && warpgroup == c.consumers; }
 };
 

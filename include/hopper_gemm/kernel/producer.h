@@ -9,12 +9,12 @@ namespace hopper_gemm {
 template <class K>
 HG_DEVICE void produce(const Context<K>& context) {
   if (context.warp != 0 || !arch::elect_one()) return;
-  const int k_blocks = context.k_blocks();
+  const KRange range = context.k_range();
   typename TmaRing<K>::State state = {0, 1};
   for (auto walk = StaticWalk<K>::start(context.params); walk.valid(); walk.advance()) {
     arch::annotate(arch::Activity::load, walk.index);
     const Tile tile = walk.tile(context);
-    HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) TmaRing<K>::load(context, state, tile, k_block);
+    HG_NO_UNROLL for (int i = 0; i < range.count; ++i) TmaRing<K>::load(context, state, tile, range.begin + i);
   }
   arch::allow_next_grid();
   arch::annotate(arch::Activity::idle, 0);

@@ -1,0 +1,64 @@
+// Split-K inside a cluster: the CTAs of a tile each sum a part of K, put their accumulators into shared memory, and each
+// then adds up its share of the columns over all of them through distributed shared memory. The order of the sum is the
+// rank order, so the result is the same every time; nobody waits outside the cluster.
+//
+//   every consumer:  publish()                    accumulators -> own shared memory
+//   every thread:    cluster barrier
+//   every consumer:  reduce_and_store()           8-column groups g with g % cluster_k == own k, summed in rank order
+//   every thread:    cluster barrier              (leave_cluster) nobody exits while peers still read its partial sums
+#pragma once
+#include "hopper_gemm/epilogue/store_direct.h"
+
+namespace hopper_gemm {
+
+template <class K>
+struct ClusterReduce {
+  static constexpr KernelConfig c = K::config;
+  static constexpr int kGroups = c.tile_n / 8;
+
+  const Context<K>& context;
+
+  HG_DEVICE uint32_t thread() const {
+    return context.warpgroup * kWarpgroupThreads + context.warp * 32 + context.lane;
+  }
+
+  // `any` is false if this CTA's share of K is empty: its accumulators were never written.
+  HG_DEVICE void publish(const Accumulator<K>& acc, bool any) const {
+    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
+      HG_UNROLL for (int group = 0; group < kGroups; ++group) {
+        const Pair upper = acc.pair(block, group, 0), lower = acc.pair(block, group, 1);
+        context.shared.epilogue.sum[block * kGroups + group][thread()] =
+            any ? arch::Float4{upper.low, upper.high, lower.low, lower.high} : arch::Float4{};
+      }
+    }
+  }
+
+  HG_DEVICE void reduce_and_store(int m_begin, int n_begin) const {
+    const DirectStore<K> direct{context, m_begin, n_begin};
+    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
+      for (int group = static_cast<int>(context.place.k); group < kGroups; group += c.cluster_k) {
+        const FragmentGroup total = sum(context.shared.epilogue.sum[block * kGroups + group][thread()]);
+        if (context.params.out_type == DataType::f32) {
+          direct.template store<true>(block, group, total);
+        } else {
+          direct.template store<false>(block, group, total);
+        }
+      }
+    }
+  }
+
+ private:
+  HG_DEVICE static FragmentGroup sum(const arch::Float4& own) {
+    FragmentGroup total = {};
+    HG_UNROLL for (int rank = 0; rank < c.cluster_k; ++rank) {
+      const arch::Float4 part = arch::cluster_load(own, rank);
+      total.upper.low += part.x;
+      total.upper.high += part.y;
+      total.lower.low += part.z;
+      total.lower.high += part.w;
+    }
+    return total;
+  }
+};
+
+}  // namespace hopper_gemm
