@@ -51,7 +51,7 @@ struct EmulatedGemm {
     out.assign(out_pitch * shape.m * element_bytes(out_type) + 64, 0xCC);
     const int tiles_m = ceil_div(ceil_div(shape.m, c.tile_m), c.cluster_m) * c.cluster_m;
     const int tiles_n = ceil_div(ceil_div(shape.n, c.tile_n), c.cluster_n) * c.cluster_n;
-    int grid = tiles_m * tiles_n;
+    int grid = tiles_m * tiles_n * c.cluster_k;
     const int resident = std::max(1, options.sm_count / c.cluster_size()) * c.cluster_size();
     if (c.is_persistent() && grid > resident) grid = resident;
 

@@ -43,7 +43,7 @@ struct TmaRing {
   // A consumer warp gives the stage back to every CTA that writes into it, one lane a CTA.
   HG_DEVICE static void release(const Context<K>& context, int stage) {
     arch::Barrier& empty = context.shared.empty[stage];
-    if constexpr (c.cluster_size() == 1) {
+    if constexpr (c.releasing_ctas() == 1) {
       if (context.lane == 0) arch::barrier_arrive(empty);
     } else {
       if (context.lane < c.releasing_ctas()) arch::barrier_arrive_cluster(empty, writer_rank(context));

@@ -10,4 +10,16 @@ HG_DEVICE uint32_t cluster_rank() { return emulator::current_thread->cluster_ran
 HG_DEVICE void cluster_arrive(emulator::Line line = emulator::Line::current()) { emulator::cluster_arrive(line); }
 HG_DEVICE void cluster_wait(emulator::Line line = emulator::Line::current()) { emulator::cluster_wait(line); }
 
+// Four floats, the unit of a remote read.
+struct alignas(16) Float4 {
+  float x, y, z, w;
+};
+
+// Reads from the shared memory of CTA `rank` of the cluster, at the address `local` has in this CTA.
+HG_DEVICE Float4 cluster_load(const Float4& local, uint32_t rank, emulator::Line line = emulator::Line::current()) {
+  Float4 value;
+  emulator::cluster_load(&local, rank, &value, line);
+  return value;
+}
+
 }  // namespace hopper_gemm::arch
