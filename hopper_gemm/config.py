@@ -23,6 +23,7 @@ _NAME = re.compile(
     r"_(?P<tile_m>\d+)x(?P<tile_n>\d+)x(?P<tile_k>\d+)_c(?P<cluster_m>\d+)x(?P<cluster_n>\d+)_s(?P<stages>\d+)"
     rf"_(?P<schedule>{'|'.join(s.value for s in Schedule)})_(?P<store>direct|tma)"
     r"(?:_w(?P<consumers>\d+))?(?:_sw(?P<a_swizzle>\d+)x(?P<b_swizzle>\d+))?(?:_mma(?P<mmas_in_flight>\d+))?"
+    r"(?:_k(?P<cluster_k>\d+))?(?P<column>_column)?"
 )
 
 
@@ -143,6 +144,8 @@ def fields_of_name(parsed: re.Match[str]) -> dict[str, Any]:
         consumers=groups["consumers"],
         swizzles=(groups["a_swizzle"], groups["b_swizzle"]) if groups["a_swizzle"] is not None else None,
         mmas_in_flight=1 if groups["mmas_in_flight"] is None else groups["mmas_in_flight"],
+        cluster_k=groups["cluster_k"] or 1,
+        output="column_major" if groups["column"] else "row_major",
         inputs=(groups["input"],),
         accumulator=groups["accumulator"],
         layouts=(groups["layout"],),
@@ -191,7 +194,7 @@ def distance(kernel: Kernel, wanted: dict[str, Any]) -> float:
     letters = ("t" if wanted["a_major"] == "k" else "n") + ("n" if wanted["b_major"] == "k" else "t")
     apart: float = 8.0 * (kernel.schedule.value != wanted["schedule"])
     apart += 16.0 * (kernel.input != wanted["input"] or kernel.accumulator != wanted["accumulator"])
-    apart += 8.0 * (kernel.layout != letters)
+    apart += 8.0 * (kernel.layout != letters) + 8.0 * (kernel.output != wanted["output"])
     for have, want in zip(kernel.tile, (wanted["tile_m"], wanted["tile_n"], wanted["tile_k"])):
         apart += 2.0 * abs(have - want) / max(have, want)
     for have, want in zip(kernel.cluster, (wanted["cluster_m"], wanted["cluster_n"])):

@@ -46,8 +46,8 @@ class Explanation:
             f"  why     {self.plan.chosen.reason}",
             f"  walk    {walk.raster}, groups of {walk.group} clusters; about {walk.hbm_bytes / 1e6:.1f} MB from HBM",
         ]
-        if problem.swapped:
-            lines.append("  swapped out is column-major: the kernel computes out.t() = b.t() @ a.t()")
+        if self.plan.chosen.problem.swapped:
+            lines.append("  swapped the kernel computes out.t() = b.t() @ a.t()")
         lines.append("  candidates (predicted, not measured):")
         best = self.plan.chosen.us
         for prediction in self.candidates[:12]:

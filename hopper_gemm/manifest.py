@@ -35,6 +35,7 @@ class Row:
     b_swizzle: int
     store: str
     mmas_in_flight: int
+    cluster_k: int  # CTAs that share the K extent of one tile
     output: str  # "row_major", or "column_major" for problems run with their operands exchanged
     automatic: bool  # may be chosen by the selector
 
@@ -86,6 +87,8 @@ def name(row):
         text += f"_sw{row.a_swizzle}x{row.b_swizzle}"
     if row.mmas_in_flight != 1:
         text += f"_mma{row.mmas_in_flight}"
+    if row.cluster_k != 1:
+        text += f"_k{row.cluster_k}"
     if row.output != "row_major":
         text += "_column"
     return text
@@ -107,6 +110,7 @@ def kernel(
     accumulator="f32",
     layouts=LAYOUTS,
     output="row_major",
+    cluster_k=1,
     automatic=True,
 ):
     """One manifest line: a tile in every given type and layout."""
@@ -133,6 +137,7 @@ def kernel(
                     b_swizzle=b_swizzle,
                     store=store or ("direct" if schedule == "multistage" else "tma"),
                     mmas_in_flight=mmas_in_flight,
+                    cluster_k=cluster_k,
                     output=output,
                     automatic=automatic,
                 )
@@ -181,11 +186,6 @@ DEFAULT = _flat(
         kernel("pingpong", 64, 32, 12, layouts=("tn",)),
         kernel("pingpong", 128, 128, 5, cluster=(1, 2), layouts=("tn",)),
         kernel("pingpong", 128, 192, 4, cluster=(2, 1), layouts=("tn",)),
-        # decode: the operands exchanged, so that the few rows of the activations are wgmma's N
-        kernel("warp_specialized", 64, 8, 6, tile_k=128, layouts=("tn",), output="column_major"),
-        kernel("warp_specialized", 64, 16, 6, tile_k=128, layouts=("tn",), output="column_major"),
-        kernel("warp_specialized", 64, 64, 6, tile_k=128, layouts=("tn",), output="column_major"),
-        kernel("pingpong", 64, 16, 8, tile_k=128, layouts=("tn",), output="column_major"),
         # fp16 accumulation: only when asked for, so never automatic.
         kernel("cooperative", 256, 256, 3, accumulator="f16", inputs=("f16",), automatic=False),
         kernel("cooperative", 128, 256, 4, accumulator="f16", inputs=("f16",), automatic=False),
@@ -226,6 +226,13 @@ ABLATION = _flat(
         _ablation("pingpong", 128, 128, 5, store="direct"),
         # three consumer warpgroups
         _ablation("cooperative", 192, 192, 4),
+        # operands exchanged (column-major output), and the K extent split over a cluster
+        *[_ablation("warp_specialized", 64, n, 6, tile_k=128, output="column_major") for n in (8, 16, 64)],
+        _ablation("pingpong", 64, 16, 8, tile_k=128, output="column_major"),
+        _ablation("cooperative", 128, 128, 4, output="column_major", layouts=LAYOUTS),
+        *[_ablation("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=k) for k in (2, 4, 8)],
+        _ablation("warp_specialized", 64, 16, 6, tile_k=128, store="direct", output="column_major", cluster_k=2),
+        _ablation("warp_specialized", 128, 128, 4, store="direct", cluster_k=2, layouts=("tn", "nt")),
         # fp16 accumulation against fp32 at one tile
         _ablation("cooperative", 128, 256, 4, accumulator="f16", inputs=("f16",)),
         _ablation("cooperative", 128, 256, 4, inputs=("f16",)),

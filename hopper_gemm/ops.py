@@ -95,7 +95,10 @@ def matmul(
         check_memory(a, b, out)
     if out is None:
         out = _empty(launch.shape, dtype=launch.dtype, device=a.device)
-        _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0)
+        if launch.swapped:
+            _gemm(launch.kernel, b.t(), a.t(), out.t(), launch.raster, launch.group, 0)
+        else:
+            _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0)
         return out
     address = out.data_ptr()
     if (address < a_address + launch.a_bytes and a_address < address + launch.out_bytes) or (
@@ -136,8 +139,9 @@ def _first_call(
         out = torch.empty(shape, dtype=DTYPES[problem.output], device=a.device)
     if 0 in (problem.m, problem.n, problem.k):
         return out.zero_() if problem.k == 0 else out
-    operands = (b.t(), a.t(), out.t()) if problem.swapped else (a, b, out)
-    plan = plan_for(problem, request, operands, machine)
+    plan = plan_for(problem, request, (a, b, out), machine)
+    problem = plan.chosen.problem
+    operands = _as_seen(problem, a, b, out)
     walk = (plan.chosen.walk.raster_index, plan.chosen.walk.group)
     if isinstance(machine, Emulator):
         run_emulated(machine, problem, plan.kernel, walk, *operands)
@@ -150,6 +154,10 @@ def _first_call(
     return out
 
 
+def _as_seen(problem: Problem, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (b.t(), a.t(), out.t()) if problem.swapped else (a, b, out)
+
+
 def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], machine: Emulator | Card) -> Plan:
     """The plan for a problem on a GPU, or on the emulator."""
     if isinstance(machine, Emulator):
@@ -158,7 +166,7 @@ def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, .
         built, card = [k for k in all_kernels() if k.compiled], machine
 
     def can_run(prediction: Prediction) -> str:
-        return str(_C.problem_error(prediction.kernel.id, *operands))
+        return str(_C.problem_error(prediction.kernel.id, *_as_seen(prediction.problem, *operands)))
 
     return make_plan(problem, request, built, card, can_run)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from . import manifest
 from .config import Config, matching
 from .errors import UnsupportedProblemError, sentence
 from .problem import Problem
@@ -95,7 +96,7 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
         (f"of another input type than {problem.input}", lambda k: k.input == problem.input),
         ("only for calls that name them by config=", lambda k: _may_be_chosen(k, problem, request)),
         (f"of another accumulator than {problem.accumulate}", lambda k: problem.accumulate in (None, k.accumulator)),
-        (f"of another layout than {layouts}", lambda k: k.layout in problem.layouts),
+        (f"of another layout than {layouts}", lambda k: k.layout in problem.for_output(k.output).layouts),
     ]
     for reason, keeps in rules:
         kept = [k for k in pool if keeps(k)]
@@ -107,12 +108,18 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
             raise UnsupportedProblemError(_why_none(problem, request, reason, len(pool), nearest))
         pool = kept
     # A row or a column can be read two ways: the first that has kernels. fp16 sums only where nothing else matches.
-    for layout in problem.layouts:
-        if any(k.layout == layout for k in pool):
-            pool = [k for k in pool if k.layout == layout]
-            break
+    best = min(_reading(k, problem) for k in pool) if pool else 0
+    pool = [k for k in pool if _reading(k, problem) == best]
     exact = [k for k in pool if k.accumulator == "f32"]
     return (exact or pool) if problem.accumulate is None else pool, rejected
+
+
+def _reading(kernel: Kernel, problem: Problem) -> tuple[int, int]:
+    """Which of the readings of A and B a kernel uses, 0 for the best of each."""
+    seen = problem.for_output(kernel.output)
+    a_major, b_major = manifest.majors(kernel.layout)
+    readings = seen.a_majors.index(a_major), seen.b_majors.index(b_major)
+    return readings if seen.row_major else (readings[1], readings[0])
 
 
 def _may_be_chosen(kernel: Kernel, problem: Problem, request: Request) -> bool:

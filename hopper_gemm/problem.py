@@ -5,7 +5,7 @@ Nothing here allocates, launches or writes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -37,8 +37,9 @@ _ACCUMULATORS: dict[object, str | None] = {
 class Problem:
     """One product as a kernel sees it: out (m, n, row-major) = A (m, k) @ B (k, n).
 
-    `a_majors` and `b_majors` list how each operand can be read ("k", "mn"), best first. If `swapped`, the caller's out
-    is column-major and the kernel computes out.t() = b.t() @ a.t(): A is then the caller's b.t().
+    `a_majors` and `b_majors` list how each operand can be read ("k", "mn"), best first. If `swapped`, the kernel computes
+    the caller's out.t() = b.t() @ a.t(): A is then the caller's b.t(). `output` is the dtype, `row_major` how the kernel's
+    out is stored.
     """
 
     m: int
@@ -50,6 +51,21 @@ class Problem:
     b_majors: tuple[str, ...]
     accumulate: str | None = None  # None: f32
     swapped: bool = False
+    row_major: bool = True
+
+    def for_output(self, order: str) -> Problem:
+        """The same product for a kernel that writes "row_major" or "column_major": the operands change places if needed."""
+        if self.row_major == (order == "row_major"):
+            return self
+        return replace(
+            self,
+            m=self.n,
+            n=self.m,
+            a_majors=self.b_majors,
+            b_majors=self.a_majors,
+            swapped=not self.swapped,
+            row_major=not self.row_major,
+        )
 
     @property
     def layouts(self) -> tuple[str, ...]:

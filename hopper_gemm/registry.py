@@ -29,6 +29,8 @@ class Kernel:
     swizzles: tuple[int, int] = field(repr=False)
     store: str = field(repr=False)
     mmas_in_flight: int = field(repr=False)
+    output: str = field(repr=False)
+    cluster_k: int = field(repr=False)
     threads: int = field(repr=False)
     shared_bytes: int = field(repr=False)
     compiled: bool
@@ -47,7 +49,7 @@ class Kernel:
 
     @property
     def cluster_size(self) -> int:
-        return self.cluster[0] * self.cluster[1]
+        return self.cluster[0] * self.cluster[1] * self.cluster_k
 
 
 def kernels(pattern: str = "*") -> list[Kernel]:
@@ -86,6 +88,8 @@ def kernel_of(index: int, record: Mapping[str, Any]) -> Kernel:
         swizzles=(record["a_swizzle"], record["b_swizzle"]),
         store=record["store"],
         mmas_in_flight=record["mmas_in_flight"],
+        output=record["output"],
+        cluster_k=record["cluster_k"],
         threads=record["threads"],
         shared_bytes=record["shared_bytes"],
         compiled=record["compiled"],

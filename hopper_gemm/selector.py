@@ -40,6 +40,7 @@ class Prediction:
     """The modelled time of one kernel on one problem, with its terms."""
 
     kernel: Kernel
+    problem: Problem  # as this kernel sees it: operands exchanged for a column-major kernel
     walk: Walk
     us: float
     tiles: int
@@ -65,18 +66,18 @@ def load_model(path: Path | None = None) -> Mapping[str, Any]:
 
 def rank(problem: Problem, kernels: Iterable[Kernel], card: Card, model: Mapping[str, Any]) -> list[Prediction]:
     """Predictions of all kernels, fastest first; ties fall to the earlier kernel of the registry."""
-    predictions = [predict(problem, kernel, card, model) for kernel in kernels]
+    predictions = [predict(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
     return sorted(predictions, key=lambda p: (round(p.us, 3), p.kernel.id))
 
 
 def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> Prediction:
-    """The modelled time of `kernel` on `problem`."""
+    """The modelled time of `kernel` on `problem`, given as the kernel sees it."""
     tiles_m = _padded_tiles(problem.m, kernel.tile[0], kernel.cluster[0])
     tiles_n = _padded_tiles(problem.n, kernel.tile[1], kernel.cluster[1])
-    tiles = tiles_m * tiles_n
+    tiles = tiles_m * tiles_n * kernel.cluster_k  # parts of tiles, if K is split
     slots = resident_ctas(kernel, card, model)
     per_sm = max(1, slots // _usable_sms(kernel, card, model))
-    k_blocks = max(1, -(-problem.k // kernel.tile[2]))
+    k_blocks = max(1, -(-problem.k // (kernel.tile[2] * kernel.cluster_k)))
     terms = _block_terms(problem, kernel, model)
     bound, block = max(terms.items(), key=lambda item: item[1])
     block = max(block, terms["tensor core"] * model["mainloop_slowdown"][kernel.schedule.value])
@@ -99,9 +100,10 @@ def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, An
     hbm_us = max(walk.hbm_bytes / _hbm_rate(problem, kernel, tiles, per_sm, sms, model), 0.0)
     if hbm_us > busy_us:
         bound = "HBM"
-    area = problem.m * problem.n / (tiles * kernel.tile[0] * kernel.tile[1])
+    area = problem.m * problem.n * kernel.cluster_k / (tiles * kernel.tile[0] * kernel.tile[1])
     return Prediction(
         kernel=kernel,
+        problem=problem,
         walk=walk,
         us=model["launch_us"] + max(busy_us, hbm_us) + 0.15 * min(busy_us, hbm_us),
         tiles=tiles,

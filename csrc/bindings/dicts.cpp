@@ -47,6 +47,7 @@ py::dict kernel_dict(int id) {
   d["b_swizzle"] = swizzle_span_bytes(c.b_swizzle);
   d["store"] = name_of(c.store);
   d["mmas_in_flight"] = c.mmas_in_flight;
+  d["cluster_k"] = c.cluster_k;
   d["output"] = name_of(c.output);
   d["automatic"] = info.automatic;
   d["compiled"] = info.compiled;
@@ -150,7 +151,8 @@ KernelConfig config_of(const py::dict& fields) {
           .b_swizzle = swizzle_of(number("b_swizzle")),
           .store = enum_of<Store>(word("store"), "store", 2),
           .mmas_in_flight = number("mmas_in_flight"),
-          .output = enum_of<OutputOrder>(word("output"), "output", 2)};
+          .output = enum_of<OutputOrder>(word("output"), "output", 2),
+          .cluster_k = number("cluster_k")};
 }
 
 }  // namespace hopper_gemm

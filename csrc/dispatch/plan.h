@@ -23,7 +23,7 @@ Plan make_plan(const KernelConfig& config, const Problem& problem, const LaunchO
                ResidentClusters&& resident_clusters) {
   const int64_t tiles_m = tiles_along(problem.m, config.tile_m, config.cluster_m);
   const int64_t tiles_n = tiles_along(problem.n, config.tile_n, config.cluster_n);
-  int64_t grid = tiles_m * tiles_n;
+  int64_t grid = tiles_m * tiles_n * config.cluster_k;
   if (config.is_persistent()) {
     const int64_t cluster = config.cluster_size();
     int64_t clusters = resident_clusters();

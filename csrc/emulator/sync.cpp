@@ -116,7 +116,8 @@ void cluster_load(const void* local, uint32_t rank, void* value, Line line) {
   Cta& cta = *self().cta;
   const uint32_t address = window_address(cta, local, "cluster_load", line);
   if (rank >= cta.cluster->ctas.size())
-    fail("cluster_load at " + place(line) + " by " + who(self()) + ": rank " + std::to_string(rank) + " is not in the cluster");
+    fail(Finding::out_of_bounds, "cluster_load at " + place(line) + " by " + who(self()) + ": rank " + std::to_string(rank) +
+                                     " is not in the cluster");
   std::memcpy(value, shared_bytes_at(*cta.cluster->ctas[rank], address), 16);
 }
 

@@ -36,7 +36,7 @@ def config_text(row):
         f".stages = {row.stages}, .consumers = {row.consumers},\n"
         f"    .a_swizzle = Swizzle::{swizzle[row.a_swizzle]}, .b_swizzle = Swizzle::{swizzle[row.b_swizzle]}, "
         f".store = Store::{row.store}, .mmas_in_flight = {row.mmas_in_flight}, "
-        f".output = OutputOrder::{row.output}}}"
+        f".output = OutputOrder::{row.output}, .cluster_k = {row.cluster_k}}}"
     )
 
 

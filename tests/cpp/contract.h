@@ -71,6 +71,8 @@ HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
   stmatrix_x2(plan.data + 16 * thread, packed[0], packed[1]);
   stmatrix_x4_transposed(plan.data + 16 * thread, packed[0], packed[1], packed[2], packed[3]);
   stmatrix_x2_transposed(plan.data + 16 * thread, packed[0], packed[1]);
+  Float4& slot = *reinterpret_cast<Float4*>(plan.data + 16 * thread);
+  shared_store(slot, cluster_load(slot, 0));
   wait_for_previous_grid();
   allow_next_grid();
   if (elected) {

@@ -27,8 +27,8 @@ struct ClusterReduce {
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
       HG_UNROLL for (int group = 0; group < kGroups; ++group) {
         const Pair upper = acc.pair(block, group, 0), lower = acc.pair(block, group, 1);
-        context.shared.epilogue.sum[block * kGroups + group][thread()] =
-            any ? arch::Float4{upper.low, upper.high, lower.low, lower.high} : arch::Float4{};
+        const arch::Float4 values = {upper.low, upper.high, lower.low, lower.high};
+        arch::shared_store(context.shared.epilogue.sum[block * kGroups + group][thread()], any ? values : arch::Float4{});
       }
     }
   }
