@@ -124,10 +124,10 @@ void store_global(void* address, const void* value, int bytes, Line line) {
   // The output is the only thing a GEMM kernel writes; gaps between its rows belong to somebody else.
   const GemmParams& params = machine->params;
   const int64_t element = element_bytes(params.out_type), pitch = params.out_pitch * element;
-  const bool row_major = machine->launch.output == OutputOrder::row_major;
-  const int64_t rows = row_major ? params.m : params.n, columns = row_major ? params.n : params.m;
+  const auto [rows, columns] = machine->stored_output();
   const int64_t offset = static_cast<unsigned char*>(address) - static_cast<unsigned char*>(params.out);
-  if (pitch <= 0 || offset < 0 || offset / pitch >= rows || offset % pitch + bytes > columns * element)
+  if (pitch <= 0 || offset < 0 || offset / pitch >= rows ||
+      offset % pitch + bytes > columns * element)
     fail(Finding::out_of_bounds, "store_global at " + place(line) + " by " + who(self()) + " writes outside the output");
   std::memcpy(address, value, bytes);
 }

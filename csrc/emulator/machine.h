@@ -18,6 +18,12 @@ struct Machine {
 
   EmulatorReport run();
 
+  // Rows and columns of the output as it lies in memory.
+  std::pair<int64_t, int64_t> stored_output() const {
+    return launch.output == OutputOrder::row_major ? std::pair<int64_t, int64_t>{params.m, params.n}
+                                                   : std::pair<int64_t, int64_t>{params.n, params.m};
+  }
+
   const Launch& launch;
   const GemmParams& params;
   const EmulatorOptions& options;

@@ -91,11 +91,12 @@ void check_store_extent(const TensorMapSpec& spec, int c0, Line line) {
            at + " writes " + std::to_string(columns) + " columns beyond the tensor's " + std::to_string(spec.extent[0]) +
                ": TMA stores clip at whole 16 bytes, not at elements",
            "clip" + place(line));
+  const auto [rows, columns] = machine->stored_output();
   if (spec.address == params.out && params.n > 0 &&
-      (spec.extent[0] > static_cast<uint64_t>(params.n) || spec.extent[1] > static_cast<uint64_t>(params.m)))
+      (static_cast<int64_t>(spec.extent[0]) > columns || static_cast<int64_t>(spec.extent[1]) > rows))
     report(Finding::out_of_bounds,
            at + " writes through a tensor map of " + std::to_string(spec.extent[1]) + " x " + std::to_string(spec.extent[0]) +
-               ", larger than the output of " + std::to_string(params.m) + " x " + std::to_string(params.n),
+               ", larger than the output of " + std::to_string(rows) + " x " + std::to_string(columns),
            "map extent" + place(line));
 }
 
