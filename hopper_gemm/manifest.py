@@ -186,6 +186,9 @@ DEFAULT = _flat(
         kernel("pingpong", 64, 32, 12, layouts=("tn",)),
         kernel("pingpong", 128, 128, 5, cluster=(1, 2), layouts=("tn",)),
         kernel("pingpong", 128, 192, 4, cluster=(2, 1), layouts=("tn",)),
+        # decode: the operands exchanged, so that the few rows of activations are wgmma's N
+        kernel("pingpong", 64, 16, 8, tile_k=128, layouts=("tn",), output="column_major"),
+        *[kernel("warp_specialized", 64, n, 6, tile_k=128, layouts=("tn",), output="column_major") for n in (8, 16, 64)],
         # fp16 accumulation: only when asked for, so never automatic.
         kernel("cooperative", 256, 256, 3, accumulator="f16", inputs=("f16",), automatic=False),
         kernel("cooperative", 128, 256, 4, accumulator="f16", inputs=("f16",), automatic=False),
@@ -226,9 +229,7 @@ ABLATION = _flat(
         _ablation("pingpong", 128, 128, 5, store="direct"),
         # three consumer warpgroups
         _ablation("cooperative", 192, 192, 4),
-        # operands exchanged (column-major output), and the K extent split over a cluster
-        *[_ablation("warp_specialized", 64, n, 6, tile_k=128, output="column_major") for n in (8, 16, 64)],
-        _ablation("pingpong", 64, 16, 8, tile_k=128, output="column_major"),
+        # column-major output in every layout, and the K extent split over a cluster
         _ablation("cooperative", 128, 128, 4, output="column_major", layouts=LAYOUTS),
         *[_ablation("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=k) for k in (2, 4, 8)],
         _ablation("warp_specialized", 64, 16, 6, tile_k=128, store="direct", output="column_major", cluster_k=2),
