@@ -39,9 +39,9 @@ struct ClusterReduce {
       for (int group = static_cast<int>(context.place.k); group < kGroups; group += c.cluster_k) {
         const FragmentGroup total = sum(context.shared.epilogue.sum[block * kGroups + group][thread()]);
         if (context.params.out_type == DataType::f32) {
-          direct.template store<true>(block, group, total);
+          direct.template store_group<true>(block, group, total);
         } else {
-          direct.template store<false>(block, group, total);
+          direct.template store_group<false>(block, group, total);
         }
       }
     }

@@ -28,7 +28,7 @@ HG_DEVICE void store_pair_16(uint16_t* row, int column, int n, bool pairs, uint3
   }
 }
 
-// One group of 8 columns of a 64-row block, as one thread holds it: rows `row` and `row` + 8, columns `column` and the next.
+// One group of 8 columns of a 64-row block, as one thread holds it: two rows 8 apart, two adjacent columns each.
 struct FragmentGroup {
   Pair upper, lower;
 };
@@ -41,42 +41,53 @@ struct DirectStore {
 
   // kWide: the output is f32; otherwise bf16 or f16, chosen at run time.
   template <bool kWide>
-  HG_DEVICE void store(int block, int group, FragmentGroup values) const {
-    const int row = m_begin + block * kMmaM + static_cast<int>(context.warp * 16 + context.lane / 4);
-    const int column = n_begin + group * 8 + static_cast<int>(context.lane % 4) * 2;
-    if (row < context.params.m) store_pair<kWide>(row, column, values.upper);
-    if (row + 8 < context.params.m) store_pair<kWide>(row + 8, column, values.lower);
-  }
-
-  template <bool kWide>
   HG_DEVICE void store_all(const Accumulator<K>& acc) const {
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-      HG_UNROLL for (int group = 0; group < c.tile_n / 8; ++group)
-        store<kWide>(block, group, {acc.pair(block, group, 0), acc.pair(block, group, 1)});
+      HG_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = row_of(block, half);
+        if (row >= context.params.m) continue;
+        const int64_t offset = offset_of(row);
+        HG_UNROLL for (int group = 0; group < c.tile_n / 8; ++group)
+          store_pair<kWide>(offset, column_of(group), acc.pair(block, group, half));
+      }
     }
   }
 
- private:
   template <bool kWide>
-  HG_DEVICE void store_pair(int row, int column, Pair pair) const {
+  HG_DEVICE void store_group(int block, int group, FragmentGroup values) const {
+    const int row = row_of(block, 0), column = column_of(group);
+    if (row < context.params.m) store_pair<kWide>(offset_of(row), column, values.upper);
+    if (row + 8 < context.params.m) store_pair<kWide>(offset_of(row + 8), column, values.lower);
+  }
+
+ private:
+  HG_DEVICE int row_of(int block, int half) const {
+    return m_begin + static_cast<int>(context.warp * 16 + context.lane / 4) + block * kMmaM + half * 8;
+  }
+  HG_DEVICE int column_of(int group) const { return n_begin + static_cast<int>(context.lane % 4) * 2 + group * 8; }
+  HG_DEVICE int64_t offset_of(int row) const { return c.is_row_major() ? row * context.params.out_pitch : row; }
+
+  // Two adjacent columns of the row that starts at `offset`.
+  template <bool kWide>
+  HG_DEVICE void store_pair(int64_t offset, int column, Pair pair) const {
     const GemmParams& params = context.params;
     if constexpr (kWide) {
-      float* out = static_cast<float*>(params.out);
+      float* out = static_cast<float*>(params.out) + offset;
       if constexpr (c.is_row_major()) {
-        store_pair_f32(out + row * params.out_pitch, column, params.n, params.out_pairs, pair);
+        store_pair_f32(out, column, params.n, params.out_pairs, pair);
       } else {
-        if (column < params.n) arch::store_global(out + column * params.out_pitch + row, pair.low);
-        if (column + 1 < params.n) arch::store_global(out + (column + 1) * params.out_pitch + row, pair.high);
+        if (column < params.n) arch::store_global(out + column * params.out_pitch, pair.low);
+        if (column + 1 < params.n) arch::store_global(out + (column + 1) * params.out_pitch, pair.high);
       }
     } else {
-      uint16_t* out = static_cast<uint16_t*>(params.out);
+      uint16_t* out = static_cast<uint16_t*>(params.out) + offset;
       const uint32_t word = params.out_type == DataType::bf16 ? packed<DataType::bf16>(pair) : packed<DataType::f16>(pair);
       if constexpr (c.is_row_major()) {
-        store_pair_16(out + row * params.out_pitch, column, params.n, params.out_pairs, word);
+        store_pair_16(out, column, params.n, params.out_pairs, word);
       } else {
-        if (column < params.n) arch::store_global(out + column * params.out_pitch + row, static_cast<uint16_t>(word));
+        if (column < params.n) arch::store_global(out + column * params.out_pitch, static_cast<uint16_t>(word));
         if (column + 1 < params.n)
-          arch::store_global(out + (column + 1) * params.out_pitch + row, static_cast<uint16_t>(word >> 16));
+          arch::store_global(out + (column + 1) * params.out_pitch, static_cast<uint16_t>(word >> 16));
       }
     }
   }
