@@ -100,8 +100,8 @@ struct EmulatorOptions {
   int sm_count = 4;       // CTAs that can be resident at once (rounded down to clusters; at least one cluster)
   bool timed = false;     // virtual clock instead of random interleaving: for timelines
   bool trace = false;
-  bool protocol_only = false;  // no arithmetic: element (m, n) of the result is emulator::protocol_value(m, n) if every
-                               // product it needs was issued for it, once
+  bool protocol_only = false;  // no arithmetic: element (m, n) of the result is emulator::protocol_value(m, n), times the
+                               // share of K that was multiplied for it
   bool keep_findings = false;  // return the findings instead of throwing them
 };
 struct TraceEvent {

@@ -176,6 +176,9 @@ void barrier_arrive_cluster(uint64_t& state, uint32_t rank, Line line) {
     arrive(cta, barrier_at(cta, address, "barrier_arrive_cluster", line), who(thread), thread.clock, line);
     return;
   }
+  const Epoch arrival = {component_of(cta, thread.access_component), ++thread.accesses};
+  thread.clock.raise(arrival.component, arrival.value);
+  target.must_know("arrivals of another CTA", arrival, line);
   ++target.inbound;
   ++thread.remote_arrivals;
   machine->scheduler.post(machine->scheduler.now() + costs::kRemoteArrive, [&target, &thread, address, line,

@@ -1,8 +1,8 @@
 // Vector clocks: what a thread or a barrier knows to have happened. Race detection by happens-before finds a missing wait
 // in every run, not only in those where the timing makes it hurt.
 //
-// A component is one thing whose progress others can learn of: phases of an mbarrier, retired wgmma groups of a
-// warpgroup, read TMA-store groups or finished cp.async groups of a thread, warp-wide operations of a warp. Components
+// A component is one thing whose progress others can learn of: phases of an mbarrier, wgmma groups that a warp
+// has waited for, read TMA-store groups or finished cp.async groups of a thread, warp-wide operations of a warp. Components
 // are numbered within a cluster, when they are first needed, so that clocks stay short.
 #pragma once
 #include <algorithm>
@@ -17,13 +17,19 @@ constexpr uint32_t kNoComponent = ~uint32_t{0};
 struct Epoch {
   uint32_t component = kNoComponent;
   uint32_t value = 0;
+  uint32_t width = 1;  // of as many components, beginning with `component`: each of a warpgroup's warps
   bool operator==(const Epoch&) const = default;
 };
 
 class Clock {
  public:
   uint32_t at(uint32_t component) const { return component < values_.size() ? values_[component] : 0; }
-  bool knows(const Epoch& epoch) const { return epoch.component == kNoComponent || at(epoch.component) >= epoch.value; }
+  bool knows(const Epoch& epoch) const {
+    if (epoch.component == kNoComponent) return true;
+    for (uint32_t i = 0; i < epoch.width; ++i)
+      if (at(epoch.component + i) < epoch.value) return false;
+    return true;
+  }
   void raise(uint32_t component, uint32_t value) {
     if (component >= values_.size()) values_.resize(component + 1);
     values_[component] = std::max(values_[component], value);

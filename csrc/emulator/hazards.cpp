@@ -10,7 +10,7 @@ namespace hopper_gemm::emulator {
 namespace {
 
 std::string describe(const Access& access) {
-  constexpr const char* kNames[] = {"nothing", "TMA load", "cp.async", "stmatrix", "wgmma", "TMA store"};
+  constexpr const char* kNames[] = {"nothing", "TMA load", "cp.async", "stmatrix", "wgmma", "TMA store", "store", "load"};
   if (access.by == Access::By::nothing) return kNames[0];
   return std::string(kNames[static_cast<int>(access.by)]) + " (CTA " + std::to_string(access.cta) + " warpgroup " +
          std::to_string(access.thread / kWarpgroupThreads) + " thread " + std::to_string(access.thread) + ", " +
@@ -80,7 +80,6 @@ void SharedShadow::check_ordered_read(uint32_t unit, uint32_t writer, uint32_t i
 }
 
 void SharedShadow::begin_read(uint32_t unit, uint32_t count, uint32_t index) {
-  const uint32_t component = accesses_[index].end.component;
   for (uint32_t i = unit; i < unit + count; ++i) {
     Unit& u = units_[i];
     if (u.writes != 0) hazard(Finding::early_read, "reads bytes still in flight", i, index, u.writer);
@@ -88,11 +87,24 @@ void SharedShadow::begin_read(uint32_t unit, uint32_t count, uint32_t index) {
       hazard(Finding::proxy_fence, "missing async_proxy_fence between an ordinary write and an asynchronous read", i, index, u.writer);
     if (u.writer == 0) hazard(Finding::unwritten_read, "reads shared memory that nothing has written", i, index, 0);
     ++u.reads;
-    int slot = kReaders - 1;  // a full list forgets the last one: more readers than warpgroups do not occur
-    for (int r = kReaders - 1; r >= 0; --r)
-      if (u.readers[r] == 0 || accesses_[u.readers[r]].end.component == component) slot = r;
-    u.readers[slot] = index;
+    add_reader(u, index);
   }
+}
+
+void SharedShadow::add_reader(Unit& unit, uint32_t index) const {
+  const uint32_t component = accesses_[index].end.component;
+  int slot = kReaders - 1;  // a full list forgets the last one: more readers than warpgroups or CTAs do not occur
+  for (int r = kReaders - 1; r >= 0; --r)
+    if (unit.readers[r] == 0 || accesses_[unit.readers[r]].end.component == component) slot = r;
+  unit.readers[slot] = index;
+}
+
+void SharedShadow::ordinary_read(uint32_t unit, uint32_t index, const Clock& clock) {
+  Unit& u = units_[unit];
+  if (u.writes != 0) hazard(Finding::early_read, "reads bytes still in flight", unit, index, u.writer);
+  if (u.writer == 0) hazard(Finding::unwritten_read, "reads shared memory that nothing has written", unit, index, 0);
+  check_ordered_read(unit, u.writer, index, clock);
+  add_reader(u, index);
 }
 
 void SharedShadow::end_read(uint32_t unit, uint32_t count) {

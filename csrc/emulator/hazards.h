@@ -14,7 +14,7 @@ namespace hopper_gemm::emulator {
 
 // One side of a hazard: what accessed the bytes, who issued it, where, and what must be known for it to be over.
 struct Access {
-  enum class By : uint8_t { nothing, tma_load, cp_async, stmatrix, wgmma, tma_store };
+  enum class By : uint8_t { nothing, tma_load, cp_async, stmatrix, wgmma, tma_store, store, load };
   By by = By::nothing;
   uint16_t cta = 0;     // block index of the issuer
   uint16_t thread = 0;  // in that CTA
@@ -40,6 +40,7 @@ class SharedShadow {
   void end_write(uint32_t unit, uint32_t count);
   void begin_read(uint32_t unit, uint32_t count, uint32_t index);
   void end_read(uint32_t unit, uint32_t count);
+  void ordinary_read(uint32_t unit, uint32_t index, const Clock& clock);  // over at once
   // The reader must know that the unit's last write is over. wgmma asks this for each of its threads.
   void check_ordered_read(uint32_t unit, uint32_t writer, uint32_t index, const Clock& clock) const;
   uint32_t writer(uint32_t unit) const { return units_[unit].writer; }
@@ -61,6 +62,7 @@ class SharedShadow {
     bool unfenced = false;
   };
   void check_overwrite(uint32_t unit, uint32_t index, const Clock& clock) const;
+  void add_reader(Unit& unit, uint32_t index) const;
   void set_writer(Unit& unit, uint32_t index);
   void hazard(Finding kind, const char* rule, uint32_t unit, uint32_t now, uint32_t before) const;
 

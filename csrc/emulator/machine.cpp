@@ -101,6 +101,9 @@ void Machine::start_cta(Cta& cta, uint32_t block) {
   cta.register_waiters.clear();
   cta.running_threads = launch.threads;
   cta.inbound = 0;
+  cta.inbound_accesses.clear();
+  cta.inbound_index.clear();
+  cta.exit_clock.clear();
   cta.exited = false;
   cta.warps = std::vector<Warp>((launch.threads + 31) / 32);
   cta.warpgroups = std::vector<Warpgroup>((launch.threads + kWarpgroupThreads - 1) / kWarpgroupThreads);
@@ -132,8 +135,10 @@ void Machine::thread_finished(Thread& thread) {
   Cta& cta = *thread.cta;
   Cluster& cluster = *cta.cluster;
   cluster_thread_exited(thread);
+  cta.exit_clock.join(thread.clock);
   if (--cta.running_threads == 0) {
     cta.exited = true;
+    if (!scheduler.stopped()) check_cta_exit(cta);
     if (cta.inbound != 0) {
       report(Finding::exit,
              "CTA " + std::to_string(cta.block) + " exits while " + std::to_string(cta.inbound) +

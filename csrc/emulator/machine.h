@@ -61,8 +61,11 @@ inline void report(Finding kind, const std::string& text) { report(kind, text, t
 [[noreturn]] void fail(Finding kind, const std::string& text);
 
 // The number of a clock component, given when it is first asked for.
-inline uint32_t component_of(Cta& cta, uint32_t& component) {
-  if (component == kNoComponent) component = cta.cluster->components++;
+inline uint32_t component_of(Cta& cta, uint32_t& component, uint32_t width = 1) {
+  if (component == kNoComponent) {
+    component = cta.cluster->components;
+    cta.cluster->components += width;
+  }
   return component;
 }
 // The index by which origins name the tensor at `address`.
@@ -85,6 +88,7 @@ void release_warp();
 
 // --- at thread exit
 void check_thread_exit(Thread& thread);
+void check_cta_exit(const Cta& cta);
 void cluster_thread_exited(Thread& thread);  // counts it out of its cluster
 
 // --- report.cpp

@@ -47,19 +47,20 @@ Sum product_of(const OriginCheck& a, const OriginCheck& b, Line line) {
 void add_product(const WarpgroupOperation& operation) {
   Sum& sum = operation.accumulator->sum;
   const Sum& product = operation.product;
-  if (!operation.call.accumulate || !product.known) {
+  if (!operation.call.accumulate) {
     sum = product;
     return;
   }
-  if (!sum.known) return;  // onto registers that hold something else: zeros, for all that is known here
-  if (sum.m != product.m || sum.n != product.n || sum.k_end != product.k_begin)
+  if (!product.known) return;  // zeros beyond the edge, or bytes of unknown origin
+  // Onto registers that hold something else: zeros, for all that is known here.
+  if (sum.known && (sum.m != product.m || sum.n != product.n || sum.k_end != product.k_begin))
     report(Finding::accumulation,
            "wgmma at " + place(operation.line) + " adds the product of row " + std::to_string(product.m) + ", column " +
                std::to_string(product.n) + ", k " + std::to_string(product.k_begin) + " to the sum of row " +
                std::to_string(sum.m) + ", column " + std::to_string(sum.n) + ", k " + std::to_string(sum.k_begin) + " to " +
                std::to_string(sum.k_end),
            "accumulation" + place(operation.line));
-  const int32_t begin = sum.k_begin;
+  const int32_t begin = sum.known ? sum.k_begin : product.k_begin;
   sum = product;
   sum.k_begin = begin;
 }

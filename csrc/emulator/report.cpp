@@ -140,7 +140,7 @@ std::string name_of_epoch(const Epoch& epoch, uint32_t block) {
           return ", which is over when phase " + std::to_string(epoch.value - 1) + " of " + barrier_name(barrier) + " completes";
       for (const Warpgroup& warpgroup : cta->warpgroups)
         if (warpgroup.component == epoch.component)
-          return ", which is over when warpgroup " + std::to_string(warpgroup.index) + " has waited for its wgmma group " +
+          return ", which is over when all warps of warpgroup " + std::to_string(warpgroup.index) + " have waited for wgmma group " +
                  std::to_string(epoch.value - 1);
     }
   }

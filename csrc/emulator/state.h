@@ -111,6 +111,7 @@ struct Thread {
   Waiting waiting;
   Clock clock;  // what this thread knows to have happened
   uint32_t copies_component = kNoComponent, stores_component = kNoComponent;
+  uint32_t access_component = kNoComponent, accesses = 0;  // ordinary accesses and arrivals at other CTAs
   uint32_t copy_groups_begun = 1, store_groups_begun = 1;  // the open one included
 
   // wgmma: position in the sequence of operations its warpgroup executes,
@@ -179,7 +180,7 @@ struct Warpgroup {
   std::deque<WarpgroupOperation> operations;
   int64_t groups_done = 0;
   int64_t mma_begin = -1;  // when the first wgmma of the running group was issued
-  uint32_t component = kNoComponent;  // counts retired groups
+  uint32_t component = kNoComponent;  // the first of four: groups each warp has waited for
   std::vector<Thread*> waiters;
   std::vector<std::unique_ptr<Accumulator>> accumulators;
   struct Reads {
@@ -218,6 +219,25 @@ struct Cta {
   std::vector<Thread*> register_waiters;
   int running_threads = 0;
   int inbound = 0;  // queued operations that will still write to this CTA or signal it
+  // What reaches into this CTA from outside or on its own: somebody here must know it is over before the CTA exits.
+  struct Inbound {
+    const char* what;
+    Epoch end;
+    Line line;
+  };
+  std::vector<Inbound> inbound_accesses;  // the newest of each component
+  std::vector<uint32_t> inbound_index;    // by component: place in inbound_accesses + 1
+  Clock exit_clock;                       // what the threads that have exited knew
+  void must_know(const char* what, const Epoch& end, Line line) {
+    if (end.component >= inbound_index.size()) inbound_index.resize(end.component + 1);
+    uint32_t& index = inbound_index[end.component];
+    if (index == 0) {
+      inbound_accesses.push_back({what, end, line});
+      index = static_cast<uint32_t>(inbound_accesses.size());
+    } else {
+      inbound_accesses[index - 1] = {what, end, line};
+    }
+  }
   bool exited = false;
   int64_t tensor_core_free = 0, load_port_free = 0, store_port_free = 0;  // timed mode
 };

@@ -1,6 +1,4 @@
 // CTA-wide, named and cluster barriers (PTX ISA, "barrier{.cta}", "barrier.cluster").
-#include <cstring>
-
 #include "costs.h"
 #include "machine.h"
 
@@ -109,16 +107,6 @@ void cluster_wait(Line line) {
     block_on({Waiting::On::cluster_barrier, nullptr, 0, {}, 0, line});
   }
   thread.clock.join(cluster.completed);
-}
-
-void cluster_load(const void* local, uint32_t rank, void* value, Line line) {
-  tick(costs::kIssue);
-  Cta& cta = *self().cta;
-  const uint32_t address = window_address(cta, local, "cluster_load", line);
-  if (rank >= cta.cluster->ctas.size())
-    fail(Finding::out_of_bounds, "cluster_load at " + place(line) + " by " + who(self()) + ": rank " + std::to_string(rank) +
-                                     " is not in the cluster");
-  std::memcpy(value, shared_bytes_at(*cta.cluster->ctas[rank], address), 16);
 }
 
 // A thread that has exited counts as arrived for ever after.

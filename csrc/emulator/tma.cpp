@@ -63,6 +63,7 @@ void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_
            "load fence" + place(line));
   const Epoch end = {component_of(target, barrier.component), static_cast<uint32_t>(barrier.phase + 1)};
   const uint32_t index = target.shadow.add(access(Access::By::tma_load, issuer, line, end));
+  target.must_know("TMA load", end, line);
   target.shadow.begin_write(unit, bytes / 16, index, issuer.clock);
   const uint16_t source = source_of(spec.address);
   for_each_box_unit(spec, c0, c1, address, [&](uint32_t offset, int x, int y) {

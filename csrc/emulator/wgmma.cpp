@@ -62,12 +62,14 @@ void give_fragment(const Accumulator& accumulator, int t, uint32_t* registers) {
   }
 }
 
-// Without arithmetic: what the element's place says, or -1 while parts of K are missing.
+// Without arithmetic: what the element's place says, times the part of K that the sum has taken up.
 void give_protocol_values(const Accumulator& accumulator, int t, uint32_t* registers) {
   const Sum& sum = accumulator.sum;
-  const bool complete = sum.known && sum.k_begin == 0 && sum.k_end >= machine->params.k;
+  const int steps = ceil_div(machine->params.k, kMmaK);
+  const int taken = sum.known ? std::min(sum.k_end / kMmaK, steps) - sum.k_begin / kMmaK : 0;
+  const float share = static_cast<float>(taken) / static_cast<float>(steps);
   const auto value = [&](int element) {
-    return complete ? static_cast<float>(protocol_value(sum.m + element / accumulator.n, sum.n + element % accumulator.n)) : -1.0f;
+    return share * static_cast<float>(protocol_value(sum.m + element / accumulator.n, sum.n + element % accumulator.n));
   };
   for (int i = 0; i < register_count(accumulator); ++i) {
     const int element = element_of(accumulator, t, i);
@@ -108,7 +110,9 @@ WarpgroupOperation& next_operation(Kind kind, Line line) {
 void begin_reads(Warpgroup& warpgroup, WarpgroupOperation& operation, int64_t group, const Thread& issuer) {
   Cta& cta = *warpgroup.cta;
   const WgmmaCall& call = operation.call;
-  const Epoch end = {component_of(cta, warpgroup.component), static_cast<uint32_t>(group + 1)};
+  // Its reads are over for somebody who knows that each of the four warps has waited for it.
+  const Epoch end = {component_of(cta, warpgroup.component, kWarpsPerWarpgroup), static_cast<uint32_t>(group + 1),
+                     kWarpsPerWarpgroup};
   operation.access = cta.shadow.add(access(Access::By::wgmma, issuer, operation.line, end));
   Warpgroup::Reads reads{group, {}};
   const auto add = [&](uint64_t bits, Major major, int extent, const char* operand) {
@@ -254,7 +258,8 @@ void wgmma_wait(int groups, Line line) {
     warpgroup.waiters.push_back(&thread);
     block_on({Waiting::On::wgmma, nullptr, 0, {}, target, line});
   }
-  thread.clock.raise(component_of(*thread.cta, warpgroup.component), static_cast<uint32_t>(std::max<int64_t>(0, target)));
+  const uint32_t component = component_of(*thread.cta, warpgroup.component, kWarpsPerWarpgroup);
+  thread.clock.raise(component + thread.warp->index % kWarpsPerWarpgroup, static_cast<uint32_t>(std::max<int64_t>(0, target)));
   // Groups retire for the whole warpgroup when one thread knows: it has issued them as a unit.
   while (!warpgroup.reads.empty() && warpgroup.reads.front().group < target) {
     for (const uint32_t unit : warpgroup.reads.front().units) warpgroup.cta->shadow.end_read(unit, 1);

@@ -55,6 +55,7 @@ void tma_store_wait_read(int groups, Line line);
 void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Line line);
 void cp_async_commit(Line line);
 void cp_async_wait(int groups, Line line);
+void shared_store(void* to, const void* value, Line line);                       // 16 bytes
 void cluster_load(const void* local, uint32_t rank, void* value, Line line);  // 16 bytes
 void stmatrix(void* row, const uint32_t* registers, int count, bool transposed, Line line);
 void store_global(void* address, const void* value, int bytes, Line line);

@@ -1,0 +1,108 @@
+// Runs the world's kernels without arithmetic, seed after seed, and prints what the emulator finds:
+//   world [--kernels a,b,...] [--seeds N] [--first S] [--arithmetic]
+// One line a run, "run <kernel> <seed> <m>x<n>x<k>", then its findings, "  <kind>: <sentence>". Exit status 0 in any case.
+#include "world.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../../csrc/dispatch/operands.h"
+#include "../../csrc/dispatch/plan.h"
+
+namespace hopper_gemm::test {
+
+struct Extents {
+  int m, n, k;
+};
+
+// Ragged at every edge; rings of 3 or 4 stages wrap more than twice, persistent CTAs do several tiles on two SMs. The
+// second and third are stored directly: N is not whole 16 bytes.
+constexpr Extents kShapes[] = {{200, 136, 584}, {330, 92, 200}, {65, 250, 328}, {264, 128, 456}};
+constexpr int kSmCount = 2;
+
+template <class T>
+T* aligned(std::vector<T>& data) {
+  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(data.data()) + 63) & ~uintptr_t{63});
+}
+
+std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64_t seed, bool arithmetic) {
+  const KernelConfig& c = kernel.config;
+  const auto pitch = [](int extent) { return static_cast<int64_t>(round_up(extent, 8) + 8); };
+  const bool a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
+  const bool rows = c.is_row_major();
+  const int64_t a_pitch = pitch(a_k ? e.k : e.m), b_pitch = pitch(b_k ? e.k : e.n), out_pitch = pitch(rows ? e.n : e.m);
+  std::vector<uint16_t> a(a_pitch * (a_k ? e.m : e.k) + 64, 0x3C00), b(b_pitch * (b_k ? e.n : e.k) + 64, 0x3C00);
+  std::vector<float> out(out_pitch * (rows ? e.m : e.n) + 64, -7.0f);
+  const DataType out_type = seed % 4 == 3 ? DataType::f32 : c.input;
+  const Problem problem{.m = e.m, .n = e.n, .k = e.k, .input = c.input, .output = out_type, .a = aligned(a), .a_pitch = a_pitch,
+                        .a_major = c.a_major, .b = aligned(b), .b_pitch = b_pitch, .b_major = c.b_major, .out = aligned(out),
+                        .out_pitch = out_pitch, .out_order = c.output};
+  const Store store = store_path(c, problem);
+  const Plan plan = make_plan(c, problem, {.group = 2}, store, [&] { return kSmCount / c.cluster_size(); });
+  GemmParams params = make_params(problem, plan.order, store);
+  if (c.uses_tma()) {
+    params.a_map = emulator::encode_tensor_map(a_map_spec(c, problem));
+    params.b_map = emulator::encode_tensor_map(b_map_spec(c, problem));
+  }
+  if (store == Store::tma) params.out_map = emulator::encode_tensor_map(out_map_spec(c, problem));
+  EmulatorOptions options{.seed = seed, .sm_count = kSmCount};
+  options.protocol_only = !arithmetic;
+  std::vector<std::string> findings = emulator::run({kernel.function, plan.shape.grid, c.cluster_size(), c.threads(),
+                                                     c.shared_bytes(), c.entry_registers(), c.is_persistent(),
+                                                     c.output},
+                                                    params, options).findings;
+  if (arithmetic || !findings.empty()) return findings;
+  // bf16 keeps the upper half of a float; these integers are exact in it and in f16.
+  const auto value = [&](int m, int n) -> float {
+    const int64_t at = rows ? m * out_pitch + n : n * out_pitch + m;
+    if (out_type == DataType::f32) return aligned(out)[at];
+    const uint16_t bits = reinterpret_cast<const uint16_t*>(aligned(out))[at];
+    return out_type == DataType::bf16 ? emulator::float_from_bf16(bits) : emulator::float_from_f16(bits);
+  };
+  for (int m = 0; m < e.m; ++m)
+    for (int n = 0; n < e.n; ++n)
+      if (std::fabs(value(m, n) - static_cast<float>(emulator::protocol_value(m, n))) > 0.01f)
+        return {"wrong-result: element (" + std::to_string(m) + ", " + std::to_string(n) + ") is " + std::to_string(value(m, n)) +
+                ", expected " + std::to_string(emulator::protocol_value(m, n)) +
+                ": it was not computed, computed for another place, or lacks parts of K"};
+  return {};
+}
+
+bool listed(const char* list, const std::string& name) {
+  return list == nullptr || (std::string(",") + list + ",").find("," + name + ",") != std::string::npos;
+}
+
+}  // namespace hopper_gemm::test
+
+int main(int argc, char** argv) {
+  using namespace hopper_gemm::test;
+  const char* names = nullptr;
+  int seeds = 20, first = 0;
+  bool arithmetic = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--arithmetic") arithmetic = true;
+    else if (word == "--kernels" && i + 1 < argc) names = argv[++i];
+    else if (word == "--seeds" && i + 1 < argc) seeds = std::atoi(argv[++i]);
+    else if (word == "--first" && i + 1 < argc) first = std::atoi(argv[++i]);
+  }
+  for (const WorldKernel& kernel : kWorld) {
+    if (kernel.function == nullptr || !listed(names, kernel.name)) continue;
+    for (int seed = first; seed < first + seeds; ++seed) {
+      const Extents& e = kShapes[seed % 4];
+      std::printf("run %s %d %dx%dx%d\n", kernel.name, seed, e.m, e.n, e.k);
+      for (const std::string& finding : run(kernel, e, seed, arithmetic)) {
+        std::string line = finding;
+        for (char& c : line)
+          if (c == '\n') c = ';';
+        std::printf("  %s\n", line.c_str());
+      }
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}
