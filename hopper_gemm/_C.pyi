@@ -3,7 +3,14 @@ from typing import Any
 import torch
 
 def gemm(
-    id: int, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, raster: int, group: int, max_ctas: int
+    id: int,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor,
+    raster: int,
+    group: int,
+    max_ctas: int,
+    exchanged: bool = False,
 ) -> None: ...
 def gemm_emulated(
     id: int,
@@ -18,12 +25,22 @@ def gemm_emulated(
     trace: bool,
     protocol_only: bool = False,
     keep_findings: bool = False,
+    exchanged: bool = False,
 ) -> dict[str, Any]: ...
 def kernels() -> list[dict[str, Any]]: ...
 def config_error(config: dict[str, Any]) -> str: ...
-def problem_error(id: int, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> str: ...
+def problem_error(
+    id: int, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, exchanged: bool = False
+) -> str: ...
 def launch_shape(
-    id: int, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, raster: int, group: int, max_ctas: int
+    id: int,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor,
+    raster: int,
+    group: int,
+    max_ctas: int,
+    exchanged: bool = False,
 ) -> dict[str, Any]: ...
 def device_info(index: int) -> dict[str, Any]: ...
 def build_info() -> dict[str, Any]: ...

@@ -111,7 +111,7 @@ def run_emulated(
     b: torch.Tensor,
     out: torch.Tensor,
 ) -> None:
-    """Runs one kernel on the emulator, after a warning if it will take long."""
+    """Runs one kernel on the emulator, after a warning if it will take long; `problem` is what the kernel sees."""
     seconds = estimated_seconds(problem, kernel)
     if seconds > WARN_SECONDS:
         warnings.warn(
@@ -122,7 +122,8 @@ def run_emulated(
         )
     raster, group = walk
     report = _extension.load().gemm_emulated(
-        kernel.id, a, b, out, raster, group, emulator.seed, emulator.sm_count, emulator.timed, emulator.trace
+        kernel.id, a, b, out, raster, group, emulator.seed, emulator.sm_count, emulator.timed, emulator.trace,
+        exchanged=problem.swapped,
     )
     emulator.reports.append(report)
     del emulator.reports[:-64]

@@ -95,20 +95,14 @@ def matmul(
         check_memory(a, b, out)
     if out is None:
         out = _empty(launch.shape, dtype=launch.dtype, device=a.device)
-        if launch.swapped:
-            _gemm(launch.kernel, b.t(), a.t(), out.t(), launch.raster, launch.group, 0)
-        else:
-            _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0)
+        _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped)
         return out
     address = out.data_ptr()
     if (address < a_address + launch.a_bytes and a_address < address + launch.out_bytes) or (
         address < b_address + launch.b_bytes and b_address < address + launch.out_bytes
     ):
         check_memory(a, b, out)
-    if launch.swapped:
-        _gemm(launch.kernel, b.t(), a.t(), out.t(), launch.raster, launch.group, 0)
-    else:
-        _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0)
+    _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped)
     _mark_written(out)
     return out
 
@@ -141,21 +135,16 @@ def _first_call(
         return out.zero_() if problem.k == 0 else out
     plan = plan_for(problem, request, (a, b, out), machine)
     problem = plan.chosen.problem
-    operands = _as_seen(problem, a, b, out)
     walk = (plan.chosen.walk.raster_index, plan.chosen.walk.group)
     if isinstance(machine, Emulator):
-        run_emulated(machine, problem, plan.kernel, walk, *operands)
+        run_emulated(machine, problem, plan.kernel, walk, a, b, out)
     else:
         if key:
             _remember(key, plan, problem, shape, a, b, out)
-        _gemm(plan.kernel.id, *operands, *walk, 0)
+        _gemm(plan.kernel.id, a, b, out, *walk, 0, problem.swapped)
     if given:
         _mark_written(out)
     return out
-
-
-def _as_seen(problem: Problem, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    return (b.t(), a.t(), out.t()) if problem.swapped else (a, b, out)
 
 
 def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], machine: Emulator | Card) -> Plan:
@@ -166,7 +155,7 @@ def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, .
         built, card = [k for k in all_kernels() if k.compiled], machine
 
     def can_run(prediction: Prediction) -> str:
-        return str(_C.problem_error(prediction.kernel.id, *_as_seen(prediction.problem, *operands)))
+        return str(_C.problem_error(prediction.kernel.id, *operands, prediction.problem.swapped))
 
     return make_plan(problem, request, built, card, can_run)
 

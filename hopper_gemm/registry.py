@@ -48,6 +48,17 @@ class Kernel:
         return resident(self.id)["registers"] if self.compiled and _has_gpu() else None
 
     @property
+    def exchanges(self) -> bool:
+        """Whether it computes a row-major `out` as out.t() = b.t() @ a.t()."""
+        return self.output == "column_major"
+
+    @property
+    def operand_layout(self) -> str:
+        """Layout letters of the `a` and `b` of a row-major `out` it can compute."""
+        flipped = {"tn": "tn", "tt": "nn", "nn": "tt", "nt": "nt"}
+        return flipped[self.layout] if self.exchanges else self.layout
+
+    @property
     def cluster_size(self) -> int:
         return self.cluster[0] * self.cluster[1] * self.cluster_k
 

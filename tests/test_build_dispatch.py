@@ -108,15 +108,17 @@ def test_errors_are_of_torchs_kinds():
 @pytest.mark.parametrize("schedule", manifest.SCHEDULES)
 def test_plans_cover_the_output_in_whole_clusters(schedule):
     for record in [r for r in _C.kernels() if r["schedule"] == schedule and r["a_major"] == r["b_major"] == "k" and r["input"] == "bf16"]:
+        exchanged = record["output"] == "column_major"
         for m, n in ((1, 1), (64, 64), (1000, 520)):
-            shape = _C.launch_shape(record["id"], *tn(m, n, 64))
+            shape = _C.launch_shape(record["id"], *tn(m, n, 64), exchanged=exchanged)
             assert shape["tiles_m"] % record["cluster_m"] == 0 and shape["tiles_n"] % record["cluster_n"] == 0
-            assert shape["tiles_m"] * record["tile_m"] >= m and shape["tiles_n"] * record["tile_n"] >= n
-            assert (shape["tiles_m"] - record["cluster_m"]) * record["tile_m"] < m
-            tiles = shape["tiles_m"] * shape["tiles_n"]
+            rows, columns = (n, m) if exchanged else (m, n)
+            assert shape["tiles_m"] * record["tile_m"] >= rows and shape["tiles_n"] * record["tile_n"] >= columns
+            assert (shape["tiles_m"] - record["cluster_m"]) * record["tile_m"] < rows
+            tiles = shape["tiles_m"] * shape["tiles_n"] * record["cluster_k"]
             assert shape["grid"] <= tiles and shape["grid"] % shape["cluster"] == 0
             assert record["persistent"] or shape["grid"] == tiles
-        limited = _C.launch_shape(record["id"], *tn(5000, 5000, 64), max_ctas=1)
+        limited = _C.launch_shape(record["id"], *tn(5000, 5000, 64), max_ctas=1, exchanged=exchanged)
         assert not record["persistent"] or limited["grid"] == limited["cluster"]
 
 

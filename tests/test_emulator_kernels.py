@@ -27,7 +27,7 @@ def test_every_kernel(schedule, layout, tile_m, tile_n):
     for seed, kernel in enumerate(kernels):
         shape = Shape(max(8, tile_m - 24), tile_n + (8 if tile_n < 128 else -8), 72)
         dtype = torch.bfloat16 if kernel.input == "bf16" else torch.float16
-        a, b = operands(shape, kernel.layout, dtype, seed=seed, integers=True)
+        a, b = operands(shape, kernel.operand_layout, dtype, seed=seed, integers=True)
         guarded = Guarded(shape.m, shape.n, dtype, "cpu", aligned=seed % 2 == 0)
         with hopper_gemm.emulator(seed=seed):
             matmul(a, b, out=guarded.view, config=kernel.name)

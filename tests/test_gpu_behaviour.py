@@ -31,10 +31,10 @@ def ones(*shape: int, dtype: torch.dtype = BF16, device: str = "cuda") -> torch.
 def test_the_grid_is_the_tiles_or_what_is_resident(kernel, record):
     dtype = BF16 if kernel.input == "bf16" else torch.float16
     for shape in (Shape(4096, 4096, 64), Shape(64, 64, 64), Shape(1000, 1000, 72)):
-        a, b = operands(shape, kernel.layout, dtype, device="cuda")
+        a, b = operands(shape, kernel.operand_layout, dtype, device="cuda")
         out = torch.empty(shape.m, shape.n, device="cuda", dtype=dtype)
-        launch = _extension.load().launch_shape(kernel.id, a, b, out, 0, 8, 0)
-        tiles = launch["tiles_m"] * launch["tiles_n"]
+        launch = _extension.load().launch_shape(kernel.id, a, b, out, 0, 8, 0, kernel.exchanges)
+        tiles = launch["tiles_m"] * launch["tiles_n"] * kernel.cluster_k
         most = resident(kernel.id)["resident_clusters"] * kernel.cluster_size
         assert launch["cluster"] == kernel.cluster_size and launch["threads"] == kernel.threads
         assert launch["shared_bytes"] == kernel.shared_bytes

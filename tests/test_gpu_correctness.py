@@ -100,7 +100,7 @@ def test_every_kernel(kernel, record):
     failures = []
     for seed, shape in enumerate(KERNEL_SHAPES):
         exact = kernel.accumulator == "f16"  # small integers stay exact in fp16 sums
-        a, b = operands(shape, kernel.layout, dtype, device="cuda", seed=seed, integers=exact)
+        a, b = operands(shape, kernel.operand_layout, dtype, device="cuda", seed=seed, integers=exact)
         wrong = failure_of(a, b, shape, seed, exact, config=kernel.name)
         failures += [wrong] if wrong else []
     record.add("every kernel", kernel.name, len(KERNEL_SHAPES), failures)

@@ -15,8 +15,9 @@ LaunchOptions options_of(int raster, int group, int max_ctas) {
   return {.raster = raster == 0 ? Raster::along_m : Raster::along_n, .group = group, .max_ctas = max_ctas};
 }
 
-void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group, int max_ctas) {
-  const Problem problem = problem_of(id, a, b, out);
+void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group, int max_ctas,
+                bool exchanged) {
+  const Problem problem = problem_of(id, a, b, out, exchanged);
   if (!a.is_cuda())
     throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": kernels run on CUDA tensors; gemm_emulated takes CPU tensors"));
   const py::gil_scoped_release released;
@@ -26,8 +27,9 @@ void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tens
 }
 
 py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
-                             uint64_t seed, int sm_count, bool timed, bool trace, bool protocol_only, bool keep_findings) {
-  const Problem problem = problem_of(id, a, b, out);
+                             uint64_t seed, int sm_count, bool timed, bool trace, bool protocol_only, bool keep_findings,
+                             bool exchanged) {
+  const Problem problem = problem_of(id, a, b, out, exchanged);
   if (!a.is_cpu()) throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": the emulator takes CPU tensors"));
   EmulatorReport report;
   {
@@ -39,17 +41,17 @@ py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, c
   return report_dict(report);
 }
 
-std::string problem_error_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+std::string problem_error_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged) {
   try {
-    return problem_error(id, problem_of(id, a, b, out));
+    return problem_error(id, problem_of(id, a, b, out, exchanged));
   } catch (const Error& error) {
     return error.what();
   }
 }
 
 py::dict launch_shape_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
-                            int max_ctas) {
-  const Problem problem = problem_of(id, a, b, out);
+                            int max_ctas, bool exchanged) {
+  const Problem problem = problem_of(id, a, b, out, exchanged);
   if (a.is_cuda()) use_device(a.device().index());
   return launch_dict(launch_shape(id, problem, options_of(raster, group, max_ctas)));
 }
@@ -100,16 +102,19 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       PyErr_SetString(exception_of(error.kind), error.what());
     }
   });
-  m.def("gemm", &gemm_torch, "id, a, b, out, raster (0: along M, 1: along N), group, max_ctas: out = a @ b on the current stream",
-        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0);
+  m.def("gemm", &gemm_torch, "id, a, b, out, raster (0: along M, 1: along N), group, max_ctas, exchanged (computes out.t() = b.t() @ a.t()): "
+        "out = a @ b on the current stream",
+        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0,
+        py::arg("exchanged") = false);
   m.def("gemm_emulated", &gemm_emulated_torch, "The same on CPU tensors, in the emulator; returns its report",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
         py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false,
-        py::arg("protocol_only") = false, py::arg("keep_findings") = false);
+        py::arg("protocol_only") = false, py::arg("keep_findings") = false, py::arg("exchanged") = false);
   m.def("problem_error", &problem_error_torch, "Why a kernel cannot run a problem, '' if it can",
-        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"));
+        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("exchanged") = false);
   m.def("launch_shape", &launch_shape_torch, "Grid, cluster, threads, shared memory, tiles and store path of a launch",
-        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0);
+        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0,
+        py::arg("exchanged") = false);
   m.def("kernels", &kernel_list, "The kernels of this build as dicts");
   m.def("config_error", [](const py::dict& fields) { return config_error(config_of(fields)); },
         "The rule a config breaks, with got, limit and what to do; '' if it is valid", py::arg("fields"));

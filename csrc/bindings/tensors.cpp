@@ -37,7 +37,7 @@ int64_t pitch_of(const at::Tensor& tensor, int inner, const char* name, const ch
 
 }  // namespace
 
-Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged) {
   const std::vector<KernelInfo>& list = kernels();
   if (id < 0 || id >= static_cast<int>(list.size()))
     throw Error(Kind::value, text("kernel id ", id, " does not exist: this build has ", list.size(), " kernels"));
@@ -45,6 +45,7 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
   check_matrix(a, "a");
   check_matrix(b, "b");
   check_matrix(out, "out");
+  if (exchanged) return problem_of(id, b.t(), a.t(), out.t(), false);
   if (a.size(1) != b.size(0) || out.size(0) != a.size(0) || out.size(1) != b.size(1))
     throw Error(Kind::value, text("shapes do not fit out = a @ b: a ", shape_text(a), ", b ", shape_text(b), ", out ", shape_text(out)));
   if (a.device() != b.device() || a.device() != out.device())

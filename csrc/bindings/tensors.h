@@ -7,7 +7,8 @@
 namespace hopper_gemm {
 
 // The operands as kernel `id` reads them: the kernel fixes each major, the tensors must be contiguous that way (a
-// dimension of extent 1 is contiguous whatever its stride). Throws Error if they are not.
-Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out);
+// dimension of extent 1 is contiguous whatever its stride). `exchanged` reads the same product as out.t() = b.t() @ a.t().
+// Throws Error if they are not.
+Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged);
 
 }  // namespace hopper_gemm

@@ -173,7 +173,7 @@ def _entries(problem: Problem, options: BenchOptions) -> dict[str, _Entry]:
 
 
 def _reads(kernel: Kernel, problem: Problem) -> bool:
-    return kernel.input == problem.input and kernel.layout in problem.layouts
+    return kernel.input == problem.input and kernel.operand_layout in problem.layouts
 
 
 def _stored_shapes(case: Case) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -205,9 +205,10 @@ class Operands:
 
     def kernel_call(self, kernel: Kernel, walk: Walk) -> measure.Call:
         gemm = _extension.load().gemm
+        exchanged = kernel.exchanges
 
         def call(i: int) -> None:
-            gemm(kernel.id, self.a[i], self.b[i], self.out[i], walk.raster_index, walk.group, 0)
+            gemm(kernel.id, self.a[i], self.b[i], self.out[i], walk.raster_index, walk.group, 0, exchanged)
 
         return call
 

@@ -32,9 +32,9 @@ class PretendGpu:
         monkeypatch.setattr(ops, "require_emulator", lambda: Card())
         monkeypatch.setattr(ops, "all_kernels", lambda: self.kernels)
 
-    def gemm(self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int) -> None:
+    def gemm(self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int, exchanged: bool) -> None:
         """Stands in for `_C.gemm`, checking what it is given as the binding would."""
-        refusal = ops._C.problem_error(kernel, a, b, out)
+        refusal = ops._C.problem_error(kernel, a, b, out, exchanged)
         assert refusal == "", refusal
         assert raster in (0, 1) and group >= 1 and max_ctas == 0
         self.launches.append(self.kernels[kernel].name)
