@@ -35,13 +35,26 @@ def tool(name):
         return found
 
 
+def torch_version():
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def requirements():
+    """An extension works with the minor version of torch it was built against; a looser bound would let pip install
+    `.` beside the newest torch, which could not load it. Without torch (an sdist) only the range is known."""
+    built = torch_version()
+    return ["torch>=2.10" if built is None else f"torch=={'.'.join(built.split('.')[:2])}.*", "typer>=0.12"]
+
+
 def build_folder():
     """One fixed folder per Python and torch, so that an editable install does not compile everything again."""
-    try:
-        torch_version = importlib.metadata.version("torch")
-    except importlib.metadata.PackageNotFoundError:
+    built = torch_version()
+    if built is None:
         sys.exit(f"{sys.executable} has no torch: install it first (pip install torch==2.13.0), then build without isolation")
-    return Path(os.environ.get("HG_BUILD_DIR", ROOT / "build" / f"{sys.implementation.cache_tag}-torch{torch_version}"))
+    return Path(os.environ.get("HG_BUILD_DIR", ROOT / "build" / f"{sys.implementation.cache_tag}-torch{built}"))
 
 
 class CMakeBuild(build_ext):
@@ -81,6 +94,7 @@ class BinaryDistribution(Distribution):
 
 setup(
     ext_modules=[Extension("hopper_gemm._C", sources=[])],
+    install_requires=requirements(),
     cmdclass={"build_ext": CMakeBuild},
     distclass=BinaryDistribution,
 )
