@@ -113,16 +113,16 @@ def test_clusters(kernel):
     dtype = torch.bfloat16 if kernel.input == "bf16" else torch.float16
     tile_m, tile_n, _ = kernel.tile
     for seed, shape in enumerate((Shape(tile_m, tile_n, 64), Shape(tile_m + 8, 2 * tile_n + 8, 136))):
-        check(shape, kernel.layout, dtype, seed=seed, sm_count=4, config=kernel.name)
+        check(shape, kernel.operand_layout, dtype, seed=seed, sm_count=4, config=kernel.name)
 
 
 @pytest.mark.parametrize("raster", ["along_m", "along_n"])
 @pytest.mark.parametrize("group", [1, 2, 3, 8, 64])
 def test_every_walk_visits_every_tile(raster, group, monkeypatch):
-    from hopper_gemm import selector
+    from hopper_gemm import cost
     from hopper_gemm.walk import Walk
 
-    monkeypatch.setattr(selector, "best_walk", lambda *args: Walk(raster, group, 0.0))
+    monkeypatch.setattr(cost, "best_walk", lambda *args: Walk(raster, group, 0.0))
     for config in ("*_128x128x64_c1x1_*_pingpong_*", "*_128x128x64_c2x1_*_pingpong_*"):
         check(Shape(290, 300, 8), "tn", torch.bfloat16, seed=group, config=config)
 

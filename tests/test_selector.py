@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import math
 
 import pytest
 
 from hopper_gemm import Schedule
+from hopper_gemm.cost import Estimate
 from hopper_gemm.explanation import explain_problem
 from hopper_gemm.plan import Request, candidates_for, make_plan
 from hopper_gemm.problem import Problem
 from hopper_gemm.registry import Kernel, all_kernels
-from hopper_gemm.selector import Card, load_model, predict, rank, resident_ctas
+from hopper_gemm.selector import Card, load_model, predict, rank
 from hopper_gemm.walk import GROUPS, RASTERS
 
 H200 = Card()
@@ -39,21 +42,25 @@ def best_of(tiles: dict[str, tuple[str, tuple[int, int]]], shape: tuple[int, int
 
 MEASURED = {"pp128": ("pingpong", (128, 128)), "pp192": ("pingpong", (128, 192)), "coop": ("cooperative", (128, 256))}
 
+# Interleaved rounds on an H200, 2026-11-29: speed of plain kernels of these tiles relative to torch.mm.
+SPEEDS = {
+    (8192, 8192, 8192): {"pp128": 1.035, "pp192": 1.062, "coop": 1.034},
+    (4096, 4096, 4096): {"pp128": 1.033, "pp192": 0.891, "coop": 1.017},
+    (4096, 7168, 2048): {"pp128": 1.064, "pp192": 0.996, "coop": 1.014},
+    (2048, 28672, 4096): {"pp128": 1.031, "pp192": 1.002, "coop": 1.008},
+    (4096, 24576, 1536): {"pp128": 1.105, "pp192": 1.106, "coop": 1.012},
+    (4096, 2112, 7168): {"pp128": 0.803, "pp192": 0.962, "coop": 0.680},
+    (512, 8192, 8192): {"pp128": 1.007, "pp192": 0.662, "coop": 1.021},
+    (2048, 4096, 4096): {"pp128": 1.032, "pp192": 0.912, "coop": 1.001},
+}
 
-@pytest.mark.parametrize(
-    "shape, winner",
-    [
-        # Interleaved rounds on an H200, 2026-11-29, plain kernels of these tiles against torch.mm.
-        ((8192, 8192, 8192), "pp192"),  # 1.062 against 1.035 and 1.034
-        ((4096, 4096, 4096), "pp128"),  # 1.033 against 0.891 and 1.017
-        ((4096, 7168, 2048), "pp128"),  # 1.064 against 0.996 and 1.014
-        ((2048, 28672, 4096), "pp128"),  # 1.031 against 1.002 and 1.008
-        ((4096, 2112, 7168), "pp192"),  # 0.962 against 0.803 and 0.680
-        ((2048, 4096, 4096), "pp128"),  # 1.032 against 0.912 and 1.001
-    ],
-)
-def test_the_tile_that_won_on_the_card_wins_in_the_model(shape, winner):
-    assert best_of(MEASURED, shape) == winner
+
+def test_the_tile_chosen_by_the_model_is_near_the_fastest_on_the_card():
+    losses = {}
+    for shape, speeds in SPEEDS.items():
+        losses[shape] = max(speeds.values()) / speeds[best_of({name: MEASURED[name] for name in speeds}, shape)]
+    assert max(losses.values()) < 1.08, losses
+    assert math.prod(losses.values()) ** (1 / len(losses)) < 1.025, losses
 
 
 def test_a_tile_that_does_not_fit_the_waves_loses():
@@ -122,16 +129,35 @@ def test_a_named_schedule_is_kept(schedule):
         assert plan.kernel.schedule is schedule and plan.kernel.automatic
 
 
+def estimate(kernel: Kernel, shape: tuple[int, int, int], card: Card = H200) -> Estimate:
+    return Estimate(problem(*shape, kernel.layout).for_output(kernel.output), kernel, card, load_model())
+
+
 def test_clusters_of_four_leave_some_sms_idle():
-    model = load_model()
-    by_cluster = {
-        k.cluster: resident_ctas(k, H200, model)
-        for k in all_kernels()
-        if k.name.startswith("bf16_bf16_f32_tn_128x128x64") and k.schedule is Schedule.PINGPONG and k.stages == 5
+    kernel = next(k for k in all_kernels() if k.schedule is Schedule.PINGPONG and k.tile == (128, 128, 64))
+    resident = {
+        cluster: estimate(dataclasses.replace(kernel, cluster=cluster), (4096, 4096, 4096)).resident_ctas
+        for cluster in ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4))
     }
-    assert by_cluster[(1, 1)] == by_cluster[(2, 1)] == 132
-    if (4, 1) in by_cluster:
-        assert by_cluster[(4, 1)] == 120
+    assert resident == {(1, 1): 132, (2, 1): 132, (1, 2): 132, (2, 2): 120, (4, 1): 120, (1, 4): 120}
+
+
+@pytest.mark.parametrize("kernel", all_kernels()[::7], ids=lambda k: k.name)
+def test_every_term_is_positive_and_time_grows_with_the_work(kernel):
+    small, large = estimate(kernel, (256, 512, 256)), estimate(kernel, (4096, 8192, 1024))
+    for e in (small, large):
+        assert min(e.busy_us, e.power_us, e.hbm_us, e.block_cycles, e.epilogue_cycles) > 0
+        assert 0 < e.useful_area <= 1 and e.ctas_per_sm >= 1
+        assert e.us > max(e.busy_us, e.power_us, e.hbm_us)
+    assert large.us > small.us
+
+
+def test_splitting_k_makes_more_and_shorter_tiles():
+    kernel = next(k for k in all_kernels() if k.cluster_k == 1 and k.cluster == (1, 1))
+    split = dataclasses.replace(kernel, cluster_k=4)
+    whole, parts = estimate(kernel, (256, 256, 8192)), estimate(split, (256, 256, 8192))
+    assert parts.tiles == 4 * whole.tiles and parts.k_blocks * 4 == whole.k_blocks
+    assert parts.useful_area == whole.useful_area and parts.busy_us < whole.busy_us
 
 
 def test_waves_count_whole_clusters():

@@ -1,0 +1,221 @@
+"""The analytic model of one kernel's time on one problem. Constants come from model.json; units are in the names.
+
+time = launch + max(kernel, HBM) + a part of the smaller
+kernel = soft maximum of (busiest SM at full clock, all work at the card's power limit)
+busiest SM = tiles x k-blocks x cycles of a k-block + prologue + exposed epilogues
+k-block = soft maximum of (tensor core, shared memory, L2), or load latency / stages
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .problem import Problem
+from .registry import Kernel
+from .schedule import Schedule
+from .walk import Walk, best_walk
+
+SM_SHARED_BYTES = 228 * 1024  # of one SM; every resident CTA takes 1 KB more than it asks for
+SM_THREADS = 2048
+SM_REGISTERS = 65536
+BYTES = 2  # of an operand's element
+
+
+@dataclass(frozen=True)
+class Card:
+    """The properties of a GPU the model uses."""
+
+    name: str = "NVIDIA H200"
+    sm_count: int = 132
+    l2_bytes: int = 60 << 20
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A kernel on a problem, as the kernel sees it, on a card: every term of the model by name."""
+
+    problem: Problem
+    kernel: Kernel
+    card: Card
+    model: Mapping[str, Any]
+
+    # --- how the tiles fall
+
+    @cached_property
+    def tiles_m(self) -> int:
+        return _padded_tiles(self.problem.m, self.kernel.tile[0], self.kernel.cluster[0])
+
+    @cached_property
+    def tiles_n(self) -> int:
+        return _padded_tiles(self.problem.n, self.kernel.tile[1], self.kernel.cluster[1])
+
+    @property
+    def tiles(self) -> int:
+        """Tiles, or parts of tiles if the K extent is split."""
+        return self.tiles_m * self.tiles_n * self.kernel.cluster_k
+
+    @cached_property
+    def sms(self) -> int:
+        """SMs that clusters of this size can cover (66 clusters of 2 but only 30 of 4 were resident on 132 SMs)."""
+        size = self.kernel.cluster_size
+        fill = self.model["clusters_of_4_fill"] if size >= 4 else 1.0
+        return max(size, int(self.card.sm_count * fill) // size * size)
+
+    @cached_property
+    def ctas_per_sm(self) -> int:
+        """CTAs one SM holds at once, from shared memory, threads and registers."""
+        kernel = self.kernel
+        registers = min(255, SM_REGISTERS // kernel.threads // 8 * 8)
+        if not kernel.schedule.is_persistent:
+            per_register = 2 if kernel.accumulator == "f16" else 1
+            accumulators = kernel.tile[0] * kernel.tile[1] // (kernel.consumers * 128 * per_register)
+            registers = min(registers, accumulators + 56)
+        by_shared = SM_SHARED_BYTES // (kernel.shared_bytes + 1024)
+        return max(1, min(by_shared, SM_THREADS // kernel.threads, SM_REGISTERS // (registers * kernel.threads)))
+
+    @property
+    def resident_ctas(self) -> int:
+        return self.sms * self.ctas_per_sm
+
+    @property
+    def tiles_per_sm(self) -> int:
+        return -(-self.tiles // self.sms)
+
+    @property
+    def k_blocks(self) -> int:
+        """Of one CTA on one tile."""
+        return max(1, -(-self.problem.k // (self.kernel.tile[2] * self.kernel.cluster_k)))
+
+    @property
+    def useful_area(self) -> float:
+        """Part of the computed tiles that lies inside the output."""
+        tile_m, tile_n, _ = self.kernel.tile
+        return self.problem.m * self.problem.n / (self.tiles_m * self.tiles_n * tile_m * tile_n)
+
+    # --- one k-block of one CTA
+
+    @cached_property
+    def rows(self) -> float:
+        """Rows of K that a CTA fetches: those inside the operands, and its share of what its cluster multicasts."""
+        (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
+        return min(tile_m, self.problem.m) / cluster_n + min(tile_n, self.problem.n) / cluster_m
+
+    @property
+    def rows_beyond(self) -> float:
+        """Rows that are zero-filled in every tile: slower than rows that exist (M = 16 took longer than M = 64)."""
+        (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
+        return max(0, tile_m - self.problem.m) / cluster_n + max(0, tile_n - self.problem.n) / cluster_m
+
+    @property
+    def l2_bytes(self) -> float:
+        return BYTES * self.kernel.tile[2] * self.rows
+
+    def shared_bytes(self, write_weight: float) -> float:
+        """Each 64-row wgmma reads its rows of A and all of B from shared memory; TMA writes compete in part."""
+        tile_m, tile_n, tile_k = self.kernel.tile
+        return BYTES * tile_k * (tile_m + tile_n * (tile_m // 64) + write_weight * (tile_m + tile_n))
+
+    @cached_property
+    def block_terms(self) -> dict[str, float]:
+        """Cycles by the throughput that could limit them."""
+        tile_m, tile_n, tile_k = self.kernel.tile
+        model = self.model
+        mma = 2 * tile_m * tile_n * tile_k / model["mma_flop_per_cycle"]
+        return {
+            "tensor core": mma * model["mainloop_slowdown"][self.kernel.schedule.value],
+            "shared memory": self.shared_bytes(model["smem_write_weight"]) / model["smem_bytes_per_cycle"],
+            "L2": self.l2_bytes / model["l2_bytes_per_cycle"] + self.rows_beyond * model["edge_row_cycles"],
+        }
+
+    @cached_property
+    def block_cycles(self) -> float:
+        """A soft maximum: units near their limit slow each other down."""
+        power = self.model["softness"]
+        return float(sum(cycles**power for cycles in self.block_terms.values()) ** (1 / power))
+
+    @property
+    def block_cycles_alone(self) -> float:
+        """The same if no other CTA of the SM hides the latency of the loads."""
+        latency = self.model["load_latency_cycles"] / max(1, self.kernel.stages - 1)
+        return float(max(self.block_cycles, self.model["step_cycles"], latency))
+
+    # --- the whole kernel
+
+    @cached_property
+    def epilogue_cycles(self) -> float:
+        fp32 = self.problem.output == "f32"
+        store = "direct" if fp32 or self.problem.n % 8 else self.kernel.store
+        out_bytes = self.kernel.tile[0] * self.kernel.tile[1] * (4 if fp32 else 2)
+        return float(self.model["epilogue_cycles"] + out_bytes / self.model["store_bytes_per_cycle"][store])
+
+    @property
+    def busy_cycles(self) -> float:
+        """Of the SM with the most tiles."""
+        prologue, epilogue, tiles = float(self.model["prologue_cycles"]), self.epilogue_cycles, self.tiles_per_sm
+        mainloop = self.k_blocks * self.block_cycles_alone
+        if self.kernel.schedule is Schedule.PINGPONG:
+            return prologue + tiles * max(mainloop, epilogue) + epilogue
+        if self.kernel.schedule is Schedule.COOPERATIVE:
+            return prologue + tiles * (mainloop + epilogue)
+        # One tile per CTA: CTAs of an SM hide each other's latency, but each round of them pays it once.
+        shared = prologue + tiles * self.k_blocks * self.block_cycles + epilogue
+        return max(shared, -(-tiles // self.ctas_per_sm) * (prologue + mainloop + epilogue))
+
+    @cached_property
+    def walk(self) -> Walk:
+        return best_walk(
+            self.problem, self.kernel, self.tiles_m, self.tiles_n, self.resident_ctas, self.card.l2_bytes, self.model
+        )
+
+    @property
+    def hbm_us(self) -> float:
+        """The memory's own limit, or what the CTAs that exist can ask for."""
+        model, kernel, problem = self.model, self.kernel, self.problem
+        ctas = min(self.tiles, self.resident_ctas)
+        stage_bytes = BYTES * kernel.tile[2] * (min(kernel.tile[0], problem.m) + min(kernel.tile[1], problem.n))
+        by_latency = ctas * stage_bytes * max(1, kernel.stages - 1) / model["load_latency_cycles"]
+        by_sm = min(ctas, self.sms) * model["hbm_bytes_per_cycle_sm"]
+        rate = min(model["hbm_bytes_per_us"], 1e3 * model["clock_ghz"] * min(by_latency, by_sm))
+        return float(self.walk.hbm_bytes / rate)
+
+    @property
+    def power_us(self) -> float:
+        """Time the work takes at the power limit: what moves and multiplies costs energy, idle SMs do not.
+        The limit is taken to grow with the card."""
+        energy, blocks = self.model["us_per_power"], self.useful_area * self.tiles * self.k_blocks
+        work = (
+            energy["tflop"] * self.problem.flops * 1e-12
+            + energy["smem_gb"] * self.shared_bytes(1.0) * blocks * 1e-9
+            + energy["l2_gb"] * self.l2_bytes * blocks * 1e-9
+            + energy["hbm_gb"] * self.walk.hbm_bytes * 1e-9
+        )
+        return float(work * self.model["sms"] / self.card.sm_count)
+
+    @property
+    def busy_us(self) -> float:
+        return float(self.busy_cycles / (self.model["clock_ghz"] * 1e3))
+
+    @cached_property
+    def us(self) -> float:
+        """The modelled time."""
+        power = self.model["power_softness"]
+        kernel_us = (self.busy_us**power + self.power_us**power) ** (1 / power)
+        launch_us = self.model["launch_us"] + (self.model["cluster_us"] if self.kernel.cluster_size > 1 else 0.0)
+        slower, faster = max(kernel_us, self.hbm_us), min(kernel_us, self.hbm_us)
+        return float(launch_us + slower + self.model["overlap_loss"] * faster)
+
+    @property
+    def bound(self) -> str:
+        """What limits it most: a unit of the SM, "power" or "HBM"."""
+        unit = max(self.block_terms, key=self.block_terms.__getitem__)
+        limits = {unit: self.busy_us, "power": self.power_us, "HBM": self.hbm_us}
+        return max(limits, key=limits.__getitem__)
+
+
+def _padded_tiles(extent: int, tile: int, cluster: int) -> int:
+    """Tiles along an extent, rounded up to whole clusters."""
+    tiles = -(-extent // tile)
+    return -(-tiles // cluster) * cluster
