@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import torch
 
+from .checks import check_tensors
 from .config import Config
 from .device import card_of
 from .emulation import current_emulator
 from .plan import Plan, Request, make_plan
-from .problem import Problem, check_tensors, read_problem
+from .problem import Problem, read_problem
 from .registry import all_kernels
 from .schedule import Schedule
 from .selector import Card, Prediction, load_model

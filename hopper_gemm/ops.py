@@ -7,13 +7,14 @@ from typing import Any, NamedTuple, NoReturn
 import torch
 
 from . import _extension
+from .checks import check_grad, check_memory, check_tensors
 from .config import Config
 from .device import card_of
 from .emulation import Emulator, require_emulator, run_emulated
 from .errors import did_you_mean, sentence
 from .operands import span_elements
 from .plan import Plan, Request, make_plan
-from .problem import DTYPES, Problem, check_grad, check_memory, check_tensors, matrix_of, read_problem
+from .problem import DTYPES, Problem, matrix_of, read_problem
 from .registry import all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction

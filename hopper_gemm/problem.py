@@ -11,15 +11,11 @@ import torch
 
 from .errors import (
     ArgumentError,
-    AutogradError,
-    DeviceError,
     DTypeError,
     OptionError,
-    OverlapError,
-    ShapeError,
     sentence,
 )
-from .operands import Matrix, may_share_memory, misaligned_pointer, operand_majors, output_is_row_major
+from .operands import Matrix, operand_majors, output_is_row_major
 
 INPUT_NAMES = {torch.bfloat16: "bf16", torch.float16: "f16"}
 OUTPUT_NAMES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
@@ -88,18 +84,6 @@ class Problem:
         return f"{self.m} x {self.n} x {self.k}, {self.input} -> {self.output}, layout {layout}"
 
 
-def check_tensors(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    """Checks what does not depend on how the tensors lie in memory.
-
-    Raises:
-        ArgumentError, ShapeError, DTypeError, DeviceError.
-    """
-    _check_kinds(a, b, out)
-    _check_dtypes(a, b)
-    _check_devices(a, b, out)
-    _check_shapes(a, b, out)
-
-
 def read_problem(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -136,128 +120,6 @@ def read_problem(
 def matrix_of(name: str, tensor: torch.Tensor) -> Matrix:
     rows, columns = tensor.shape
     return Matrix(name, (rows, columns), (tensor.stride(0), tensor.stride(1)), tensor.element_size())
-
-
-def check_memory(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    """Checks what depends on addresses: 16-byte aligned inputs, and an out of its own.
-
-    Raises:
-        AlignmentError, OverlapError.
-    """
-    for name, tensor in (("a", a), ("b", b)):
-        address = tensor.data_ptr()
-        if address % 16 and tensor.numel():
-            raise misaligned_pointer(name, address, int(tensor.storage_offset()), tensor.element_size())
-        if out is None or not tensor.numel():
-            continue
-        if may_share_memory(matrix_of("out", out), out.data_ptr(), matrix_of(name, tensor), address):
-            raise OverlapError(
-                sentence(
-                    f"out and {name} overlap in memory: tiles of out would be written while {name} is still read",
-                    got=f"out of shape {tuple(out.shape)} and {name} of shape {tuple(tensor.shape)} on the same memory",
-                    expected="out to be memory of its own",
-                    fix=f"leave out= away, or pass {name}.clone()",
-                )
-            )
-
-
-def check_grad(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    """Refuses to drop a graph silently: there is no backward yet.
-
-    Raises:
-        AutogradError: grad mode is on and a tensor requires grad.
-    """
-    if not torch.is_grad_enabled():
-        return
-    names = [n for n, t in (("a", a), ("b", b), ("out", out)) if t is not None and t.requires_grad]
-    if names:
-        raise AutogradError(
-            sentence(
-                "hopper_gemm.matmul has no backward yet, and will not return a result cut off from the graph",
-                got=f"requires_grad=True on {' and '.join(names)} in grad mode",
-                fix=f"call it under torch.no_grad() or pass {names[0]}.detach(); for training use torch.matmul",
-            )
-        )
-
-
-def _check_kinds(a: object, b: object, out: object) -> None:
-    for name, tensor in (("a", a), ("b", b), ("out", out)):
-        if tensor is None and name == "out":
-            continue
-        if not isinstance(tensor, torch.Tensor):
-            raise ArgumentError(
-                sentence(f"{name} is not a tensor", got=type(tensor).__name__, expected="a 2-D torch.Tensor on a GPU")
-            )
-        if tensor.layout != torch.strided:
-            raise ArgumentError(
-                sentence(f"{name} is not a dense tensor", got=str(tensor.layout), fix=f"to make one: {name}.to_dense()")
-            )
-    assert isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
-    for name, tensor in (("a", a), ("b", b)):
-        if tensor.dim() != 2:
-            raise ShapeError(
-                sentence(
-                    "matmul takes two 2-D matrices",
-                    got=f"{name} with {tensor.dim()} dimensions, shape {tuple(tensor.shape)}",
-                    expected="a of shape (M, K) and b of shape (K, N)",
-                    fix="fold batch dimensions into M with reshape, or add one with unsqueeze",
-                )
-            )
-
-
-def _check_dtypes(a: torch.Tensor, b: torch.Tensor) -> None:
-    if a.dtype == b.dtype and a.dtype in INPUT_NAMES:
-        return
-    if a.dtype != b.dtype:
-        what, fix = "a and b differ in dtype", "convert one of them with .to()"
-    else:
-        what, fix = f"no kernel for dtype {a.dtype}", "convert with .to(torch.bfloat16), which rounds"
-    raise DTypeError(
-        sentence(
-            what,
-            got=f"a {a.dtype} and b {b.dtype}",
-            expected="both torch.bfloat16 or both torch.float16, the supported dtypes",
-            fix=fix,
-        )
-    )
-
-
-def _check_devices(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    devices = {"a": a.device, "b": b.device} | ({"out": out.device} if out is not None else {})
-    if len(set(devices.values())) > 1:
-        raise DeviceError(
-            sentence(
-                "the tensors are on different devices",
-                got=", ".join(f"{name} on {device}" for name, device in devices.items()),
-                expected="all on one CUDA device",
-                fix=f"move them with .to('{next((d for d in devices.values() if d.type == 'cuda'), 'cuda')}')",
-            )
-        )
-    if a.device.type not in ("cuda", "cpu"):
-        raise DeviceError(
-            sentence("no kernels for this device", got=str(a.device), expected="CUDA tensors on a Hopper GPU (sm_90)")
-        )
-
-
-def _check_shapes(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    (m, k), (k_of_b, n) = a.shape, b.shape
-    if k != k_of_b:
-        raise ShapeError(
-            sentence(
-                "the inner sizes differ",
-                got=f"a of shape {(m, k)} and b of shape {(k_of_b, n)}: K is {k} in a, {k_of_b} in b",
-                expected="a of shape (M, K) and b of shape (K, N)",
-                fix="if b is stored (N, K), pass b.t(): it is read in place" if k == n else "",
-            )
-        )
-    if out is not None and tuple(out.shape) != (m, n):
-        raise ShapeError(
-            sentence(
-                "out has the wrong shape",
-                got=f"shape {tuple(out.shape)}",
-                expected=f"shape {(m, n)}; out is never resized",
-            )
-        )
 
 
 def _output_dtype(a: torch.Tensor, out: torch.Tensor | None, out_dtype: object) -> torch.dtype:
