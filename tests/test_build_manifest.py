@@ -32,7 +32,7 @@ def test_names_are_unique_and_say_the_config():
     rows = manifest.selected("default,ablation")
     assert len(rows) <= len(manifest.DEFAULT) + len(manifest.ABLATION)
     pattern = re.compile(
-        r"(bf16|f16)_\1_(f32|f16)_[tn]{2}_\d+x\d+x\d+_c\dx\d_s\d+_\w+_(direct|tma)(_column)?(_w\d)?(_sw\d+x\d+)?(_mma0)?"
+        r"(bf16|f16)_\1_(f32|f16)_[tn]{2}_\d+x\d+x\d+_c\dx\d_s\d+_\w+_(direct|tma)(_w\d)?(_sw\d+x\d+)?(_mma0)?(_k\d+)?(_column)?"
     )
     for name, row in rows.items():
         assert pattern.fullmatch(name), name
