@@ -149,6 +149,11 @@ def _ablation(schedule, tile_m, tile_n, stages, *, inputs=("bf16",), layouts=("t
     return kernel(schedule, tile_m, tile_n, stages, inputs=inputs, layouts=layouts, automatic=False, **rest)
 
 
+def _fp16_sums(schedule, tile_m, tile_n, stages, **rest):
+    """Only when asked for, so never automatic."""
+    return kernel(schedule, tile_m, tile_n, stages, accumulator="f16", inputs=("f16",), automatic=False, **rest)
+
+
 def _flat(lists):
     """Joins lines into rows, once each: an ablation line may repeat what another line already asks for."""
     return tuple(dict.fromkeys(row for rows in lists for row in rows))
@@ -189,9 +194,9 @@ DEFAULT = _flat(
         # decode: the operands exchanged, so that the few rows of activations are wgmma's N
         kernel("pingpong", 64, 16, 8, tile_k=128, layouts=("tn",), output="column_major"),
         *[kernel("warp_specialized", 64, n, 6, tile_k=128, layouts=("tn",), output="column_major") for n in (8, 16, 64)],
-        # fp16 accumulation: only when asked for, so never automatic.
-        kernel("cooperative", 256, 256, 3, accumulator="f16", inputs=("f16",), automatic=False),
-        kernel("cooperative", 128, 256, 4, accumulator="f16", inputs=("f16",), automatic=False),
+        # fp16 accumulation: few tiles split K, which also shortens the chains that lose bits
+        _fp16_sums("cooperative", 256, 256, 3),
+        _fp16_sums("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=4),
     ]
 )
 

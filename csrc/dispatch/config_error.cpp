@@ -65,7 +65,7 @@ std::string cluster_text(const KernelConfig& c) {
     return text("cluster ", c.cluster_m, "x", c.cluster_n, ": multistage takes 1x1, because cp.async cannot multicast");
   if (c.splits_k() || c.cluster_k < 1)
     return text("cluster_k ", c.cluster_k, " with cluster ", c.cluster_m, "x", c.cluster_n, ": K is split over 1 to 8 CTAs, by ",
-                "warp_specialized with a cluster of 1x1, f32 accumulators and direct store only");
+                "warp_specialized with a cluster of 1x1 and direct store only");
   return text("cluster ", c.cluster_m, "x", c.cluster_n, ": it is one of 1x1, 2x1, 1x2, 2x2, 4x1, 1x4");
 }
 

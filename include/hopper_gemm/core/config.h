@@ -148,8 +148,8 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   const bool shape_ok = c.cluster_m >= 1 && c.cluster_n >= 1 && c.cluster_m * c.cluster_n <= 4 && c.cluster_m != 3 && c.cluster_n != 3;
   if (!shape_ok || (!c.uses_tma() && c.cluster_size() != 1)) return cluster;
   if (c.cluster_k < 1 || c.cluster_k > 8) return cluster;
-  if (c.splits_k() && (c.schedule != Schedule::warp_specialized || c.cluster_m * c.cluster_n != 1 ||
-                       c.accumulator != DataType::f32 || c.store != Store::direct))
+  if (c.splits_k() &&
+      (c.schedule != Schedule::warp_specialized || c.cluster_m * c.cluster_n != 1 || c.store != Store::direct))
     return cluster;
   const int a_rows = c.a_major == Major::k ? c.tile_m : c.tile_k;
   const int b_rows = c.b_major == Major::k ? c.tile_n : c.tile_k;
