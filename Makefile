@@ -20,7 +20,7 @@ PY := .venv/bin/python
 SETUP := .venv/ready
 endif
 
-.PHONY: demo test build lint clean tools-only
+.PHONY: demo test build lint clean tools-only must-fail check-kernels fuzz
 
 demo: build
 	$(PY) -m hopper_gemm demo
@@ -36,6 +36,16 @@ build: $(SETUP)
 lint: $(SETUP)
 	$(PY) tools/lint.py
 	$(PY) -m ruff check .
+
+# The emulator as a proof: every seeded fault must be found; every kernel must be silent; random kernels, shapes and seeds.
+must-fail: $(SETUP)
+	$(PY) tests/faults/must_fail.py
+
+check-kernels: build
+	PYTHONPATH=. $(PY) tools/check_kernels.py $(ARGS)
+
+fuzz: build
+	PYTHONPATH=. $(PY) tools/fuzz.py $(ARGS)
 
 # The marker is written last: an interrupted set-up starts again.
 .venv/ready:

@@ -7,6 +7,7 @@
 
 from . import errors
 from ._version import __version__
+from .check import CheckReport, check
 from .config import Config
 from .device import is_available, unavailable_reason
 from .emulation import Emulator, EmulatorWarning, emulator
@@ -15,8 +16,10 @@ from .explanation import Explanation, explain
 from .ops import matmul
 from .registry import Kernel, kernels
 from .schedule import Schedule
+from .timeline import Timeline, timeline
 
 __all__ = [
+    "CheckReport",
     "Config",
     "Emulator",
     "EmulatorWarning",
@@ -24,12 +27,15 @@ __all__ = [
     "HopperGemmError",
     "Kernel",
     "Schedule",
+    "Timeline",
     "__version__",
+    "check",
     "emulator",
     "errors",
     "explain",
     "is_available",
     "kernels",
     "matmul",
+    "timeline",
     "unavailable_reason",
 ]

@@ -183,3 +183,39 @@ def bench(
         seed=seed,
         json_path=json_path,
     )
+
+
+@app.command(name="check")
+def check_command(
+    kernel: Annotated[str, typer.Argument(help="Name of a kernel of this build, or a glob (the first match).")],
+    m: int,
+    n: int,
+    k: int,
+    seeds: Annotated[int, typer.Option(help="How many interleavings.")] = 20,
+    seed: Annotated[int | None, typer.Option(help="Only this one: replays a failure.")] = None,
+    sms: Annotated[int, typer.Option(help="CTAs that can be resident.")] = 2,
+    arithmetic: Annotated[bool, typer.Option(help="Multiply, and compare the result too.")] = False,
+) -> None:
+    """Run a kernel on the emulator under many interleavings; exit status 1 if anything is found. Needs no GPU."""
+    from .check import check
+
+    report = check(kernel, m, n, k, seeds=seeds if seed is None else [seed], sm_count=sms, arithmetic=arithmetic)
+    print(report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command(name="trace")
+def trace_command(
+    kernel: Annotated[str, typer.Argument(help="Name of a kernel of this build, or a glob (the first match).")],
+    m: int,
+    n: int,
+    k: int,
+    out: Annotated[Path, typer.Option(help="SVG picture, or .json for Perfetto and chrome://tracing.")] = Path("timeline.svg"),
+    sms: Annotated[int, typer.Option(help="CTAs that can be resident.")] = 2,
+) -> None:
+    """Draw the timeline of one emulated run. Needs no GPU."""
+    from .timeline import timeline
+
+    drawn = timeline(kernel, m, n, k, sm_count=sms)
+    print(f"{drawn.save(out)}: {len(drawn.events)} events, {drawn.cycles} cycles, {drawn.kernel}")

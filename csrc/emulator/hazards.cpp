@@ -33,6 +33,8 @@ uint32_t SharedShadow::add(const Access& access) {
 
 void SharedShadow::hazard(Finding kind, const char* rule, uint32_t unit, uint32_t now, uint32_t before) const {
   const Access &later = accesses_[now], &earlier = accesses_[before];
+  // One broken rule shows at thousands of units: only the first is put into words.
+  if (!machine->hazards.insert({rule, later.line.line(), earlier.line.line()}).second) return;
   const std::string text = std::string(rule) + ": " + describe(later) + " after " + describe(earlier) +
                            name_of_epoch(earlier.end, block_) + ", at shared byte " + std::to_string(unit * 16) + " of CTA " +
                            std::to_string(block_);

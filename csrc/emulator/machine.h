@@ -3,6 +3,7 @@
 #include <exception>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "emulator.h"
@@ -32,6 +33,7 @@ struct Machine {
   int64_t next_cluster = 0;
   std::vector<std::string> findings;
   std::set<std::string> finding_keys;
+  std::set<std::tuple<const char*, uint32_t, uint32_t>> hazards;  // reported: rule and both lines
   std::vector<TraceEvent> trace;
   std::vector<TraceSpan> spans;
   std::vector<std::pair<const void*, std::string>> sources;  // tensors that loads have read: origins name them by index + 1

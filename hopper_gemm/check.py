@@ -1,0 +1,204 @@
+"""Runs one kernel on the emulator, seed after seed, and reports what it finds: races, deadlocks, protocol errors.
+
+By default without arithmetic: element (m, n) of the result must be `protocol_value(m, n)`, which comes out only if every
+part of K was multiplied for it, once, and stored in its place. That costs a tenth of a product and shows the same faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from . import _extension
+from .config import Config, matching
+from .registry import Kernel, all_kernels, by_name
+
+_DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """One run: a seed and what was found. `seed` and the shape replay it exactly."""
+
+    seed: int
+    findings: tuple[str, ...]
+    steps: int
+    stmatrix_rows: int
+    stmatrix_cycles: int
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of the findings: "deadlock", "early-read", ... (docs/emulator.md)."""
+        return frozenset(finding.split(":", 1)[0] for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found. `ok` if nothing."""
+
+    kernel: str
+    shape: tuple[int, int, int]
+    sm_count: int
+    arithmetic: bool
+    runs: tuple[CheckRun, ...] = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return not any(run.findings for run in self.runs)
+
+    @property
+    def failing_seeds(self) -> tuple[int, ...]:
+        return tuple(run.seed for run in self.runs if run.findings)
+
+    @property
+    def findings(self) -> dict[str, int]:
+        """Each finding (once per kind and source line, more or less) and in how many runs it was seen."""
+        counts: dict[str, int] = {}
+        for run in self.runs:
+            for finding in run.findings:
+                counts[finding] = counts.get(finding, 0) + 1
+        return counts
+
+    @property
+    def bank_conflict_cycles(self) -> int:
+        """Cycles that stmatrix lost to bank conflicts in the first run."""
+        return self.runs[0].stmatrix_cycles - self.runs[0].stmatrix_rows // 8 if self.runs else 0
+
+    def __str__(self) -> str:
+        m, n, k = self.shape
+        lines = [
+            f"{self.kernel} at {m}x{n}x{k}: {len(self.runs)} runs on {self.sm_count} SMs"
+            f"{'' if self.arithmetic else ', without arithmetic'}, {len(self.failing_seeds)} with findings"
+        ]
+        if self.failing_seeds:
+            lines.append("  seeds " + ", ".join(str(seed) for seed in self.failing_seeds))
+        first: dict[str, str] = {}
+        for finding in self.findings:
+            first.setdefault(finding.split(":", 1)[0], finding)
+        lines += ["  " + finding.replace("\n", "\n  ") for finding in first.values()]
+        lines.append(f"  bank conflicts of the epilogue: {self.bank_conflict_cycles} cycles")
+        return "\n".join(lines)
+
+
+def protocol_value(m: int, n: int) -> torch.Tensor:
+    """The result of a run without arithmetic, (m, n): small integers that every output type holds exactly."""
+    row, column = torch.arange(m).unsqueeze(1), torch.arange(n).unsqueeze(0)
+    return (row * 31 + column * 7 + (row % 13) * (column % 11)) % 250 + 1
+
+
+def resolve(kernel: str | Kernel | Config) -> Kernel:
+    """The kernel meant by a name, a config or a kernel."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    exact = by_name().get(kernel) if isinstance(kernel, str) else None
+    return exact or matching(kernel, [k for k in all_kernels() if k.emulated], None, "bf16")[0]
+
+
+@dataclass(frozen=True)
+class Operands:
+    """Operands of a kernel's own layout and order of the output, padded rows."""
+
+    a: torch.Tensor
+    b: torch.Tensor
+    out: torch.Tensor
+
+    @staticmethod
+    def of(kernel: Kernel, m: int, n: int, k: int, out_dtype: torch.dtype | None = None, seed: int = 0) -> Operands:
+        generator = torch.Generator().manual_seed(seed)
+        dtype = _DTYPES[kernel.input]
+
+        def matrix(rows: int, columns: int, row_major: bool, kind: torch.dtype) -> torch.Tensor:
+            stored = (rows, columns) if row_major else (columns, rows)
+            buffer = torch.randint(-2, 3, (stored[0], (stored[1] + 7) // 8 * 8 + 8), generator=generator).to(kind)
+            view = buffer[:, : stored[1]]
+            return view if row_major else view.t()
+
+        a = matrix(m, k, kernel.layout[0] == "t", dtype)
+        b = matrix(k, n, kernel.layout[1] == "t", dtype)
+        return Operands(a, b, matrix(m, n, kernel.output != "column_major", out_dtype or dtype))
+
+
+def emulated(kernel: Kernel, operands: Operands, **options: Any) -> dict[str, Any]:
+    """One run; findings are returned, not thrown."""
+    group = options.pop("group", 2)
+    return _extension.load().gemm_emulated(
+        kernel.id, operands.a, operands.b, operands.out, group=group, keep_findings=True, **options
+    )
+
+
+def run_once(kernel: Kernel, operands: Operands, seed: int, sm_count: int, arithmetic: bool) -> CheckRun:
+    report = emulated(kernel, operands, seed=seed, sm_count=sm_count, protocol_only=not arithmetic)
+    findings = list(report["findings"])
+    if not findings:
+        wrong = _wrong_result(operands, arithmetic)
+        findings = [wrong] if wrong else []
+    return CheckRun(seed, tuple(findings), report["steps"], report["stmatrix_rows"], report["stmatrix_cycles"])
+
+
+def _wrong_result(operands: Operands, arithmetic: bool) -> str:
+    out = operands.out.double()
+    if arithmetic:  # integers in -2..2: exact in any order, up to the rounding of the output
+        expected = (operands.a.double() @ operands.b.double()).to(operands.out.dtype).double()
+    else:
+        expected = protocol_value(*out.shape).double()
+    wrong = ((out - expected).abs() > 0.01).nonzero()
+    if not len(wrong):
+        return ""
+    m, n = (int(index) for index in wrong[0])
+    return f"wrong-result: element ({m}, {n}) is {out[m, n].item():g}, expected {expected[m, n].item():g}; {len(wrong)} are wrong"
+
+
+def check(
+    kernel: str | Kernel | Config,
+    m: int,
+    n: int,
+    k: int,
+    *,
+    seeds: int | Iterable[int] = 20,
+    sm_count: int = 2,
+    arithmetic: bool = False,
+    out_dtype: torch.dtype | None = None,
+) -> CheckReport:
+    """Runs a kernel under many interleavings and reports every race, deadlock and protocol error.
+
+    >>> report = hopper_gemm.check("bf16_bf16_f32_tn_128x128x64_c1x1_s5_pingpong_tma", 300, 520, 456)
+    >>> assert report.ok, report
+
+    Args:
+        kernel: of this build, by name, as `Kernel` or as `Config`.
+        m, n, k: extents of the product.
+        seeds: how many, or which. Each is one interleaving and replays exactly.
+        sm_count: CTAs that can be resident; few make persistent CTAs do several tiles.
+        arithmetic: multiply integers and compare the result too.
+        out_dtype: of the output; the inputs' if not given.
+
+    Returns:
+        A report; print it to read it.
+    """
+    found = resolve(kernel)
+    operands = Operands.of(found, m, n, k, out_dtype)
+    chosen = range(seeds) if isinstance(seeds, int) else seeds
+    sm_count = max(sm_count, found.cluster_size)
+    runs = tuple(run_once(found, operands, seed, sm_count, arithmetic) for seed in chosen)
+    return CheckReport(found.name, (m, n, k), sm_count, arithmetic, runs)
+
+
+def ragged_shape(kernel: Kernel, tiles: int = 4) -> tuple[int, int, int]:
+    """A small shape with ragged edges that wraps the ring more than twice and gives persistent CTAs several tiles."""
+    tile_m, tile_n, tile_k = kernel.tile
+    blocks = kernel.stages + 1 if kernel.schedule.is_persistent else (2 * kernel.stages + 1) * kernel.cluster_k
+    m = max(1, tiles // 2) * kernel.cluster[0] * tile_m - tile_m // 2
+    n = 2 * kernel.cluster[1] * tile_n - min(8, tile_n - 8)
+    # The extent that is not contiguous in the output is odd; the other one lets TMA store it.
+    m, n = (m, n + 1) if kernel.output == "column_major" else (m + 1, n)
+    return m, n, blocks * tile_k - tile_k // 2
+
+
+def iterate(kernels: Iterable[Kernel], seeds: Iterable[int], sm_count: int = 2) -> Iterator[CheckReport]:
+    """`check` of each kernel on its ragged shape."""
+    chosen = list(seeds)
+    for kernel in kernels:
+        yield check(kernel, *ragged_shape(kernel), seeds=chosen, sm_count=sm_count)
