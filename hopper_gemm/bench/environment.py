@@ -28,9 +28,18 @@ def environment(mode: str) -> dict[str, Any]:
         "commit": commit(),
         "sources_sha": sources_sha(),
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-        "command": " ".join(["python -m hopper_gemm", *sys.argv[1:]]) if sys.argv else "",
+        "command": command(),
         "mode": mode,
     }
+
+
+def command() -> str:
+    """The command line, with programs of this repository by their path in it."""
+    program = Path(sys.argv[0] or "-c")
+    if program.name == "__main__.py":
+        return " ".join(["python -m hopper_gemm", *sys.argv[1:]])
+    inside = program.resolve().is_relative_to(_ROOT)
+    return " ".join(["python", str(program.resolve().relative_to(_ROOT) if inside else program.name), *sys.argv[1:]])
 
 
 def sources_sha() -> str:
