@@ -54,7 +54,7 @@ TILES = {
     "tma": (128, 128, 5),
     "warp_specialized": (128, 256, 4),
     "cooperative": (128, 256, 4),
-    "pingpong": (128, 128, 5),
+    "pingpong": (128, 128, 6),
 }
 
 

@@ -164,7 +164,7 @@ def check(
 ) -> CheckReport:
     """Runs a kernel under many interleavings and reports every race, deadlock and protocol error.
 
-    >>> report = hopper_gemm.check("bf16_bf16_f32_tn_128x128x64_c1x1_s5_pingpong_tma", 300, 520, 456)
+    >>> report = hopper_gemm.check("bf16_bf16_f32_tn_128x128x64_c1x1_s6_pingpong_tma", 300, 520, 456)
     >>> assert report.ok, report
 
     Args:

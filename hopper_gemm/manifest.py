@@ -176,8 +176,8 @@ DEFAULT = _flat(
         kernel("cooperative", 128, 256, 4),
         kernel("cooperative", 256, 128, 4),
         kernel("pingpong", 64, 128, 8, cluster=(2, 1)),
-        kernel("pingpong", 128, 128, 5),
-        kernel("pingpong", 128, 128, 5, cluster=(2, 1)),
+        kernel("pingpong", 128, 128, 6),
+        kernel("pingpong", 128, 128, 6, cluster=(2, 1)),
         kernel("pingpong", 128, 192, 4),
         # widths between the powers of two, where they divide the wave better
         kernel("cooperative", 128, 224, 4, layouts=_B_IS_K_MAJOR),
@@ -189,7 +189,7 @@ DEFAULT = _flat(
         # the layout of linear layers
         kernel("cooperative", 128, 256, 4, cluster=(1, 2), layouts=("tn",)),
         kernel("pingpong", 64, 32, 12, layouts=("tn",)),
-        kernel("pingpong", 128, 128, 5, cluster=(1, 2), layouts=("tn",)),
+        kernel("pingpong", 128, 128, 6, cluster=(1, 2), layouts=("tn",)),
         kernel("pingpong", 128, 192, 4, cluster=(2, 1), layouts=("tn",)),
         # decode: the operands exchanged, so that the few rows of activations are wgmma's N
         kernel("pingpong", 64, 16, 8, tile_k=128, layouts=("tn",), output="column_major"),
@@ -218,12 +218,12 @@ ABLATION = _flat(
         _ablation("tma", 128, 128, 5, mmas_in_flight=0),
         _ablation("warp_specialized", 128, 256, 4, mmas_in_flight=0),
         _ablation("cooperative", 128, 256, 4, mmas_in_flight=0),
-        _ablation("pingpong", 128, 128, 5, mmas_in_flight=0),
+        _ablation("pingpong", 128, 128, 6, mmas_in_flight=0),
         # clusters
         *[_ablation("tma", 128, 128, 5, cluster=c) for c in _CLUSTERS],
         *[_ablation("warp_specialized", 128, 256, 4, cluster=c) for c in _CLUSTERS],
         *[_ablation("cooperative", 128, 256, 4, cluster=c) for c in _CLUSTERS],
-        *[_ablation("pingpong", 128, 128, 5, cluster=c) for c in _CLUSTERS],
+        *[_ablation("pingpong", 128, 128, 6, cluster=c) for c in _CLUSTERS],
         # wgmma N from 8 to 256, K-major B and MN-major B (whose swizzle follows from N)
         *[_ablation("warp_specialized", 64, n, 4) for n in range(8, 257, 8)],
         *[_ablation("warp_specialized", 64, n, 4, layouts=("tt",)) for n in (8, 24, 40, 104, 136, 200, 248)],
@@ -231,7 +231,7 @@ ABLATION = _flat(
         _ablation("tma", 128, 128, 5, store="direct"),
         _ablation("warp_specialized", 128, 256, 4, store="direct"),
         _ablation("cooperative", 128, 256, 4, store="direct"),
-        _ablation("pingpong", 128, 128, 5, store="direct"),
+        _ablation("pingpong", 128, 128, 6, store="direct"),
         # three consumer warpgroups
         _ablation("cooperative", 192, 192, 4),
         # column-major output in every layout, and the K extent split over a cluster

@@ -88,7 +88,7 @@ class Timeline:
 def timeline(kernel: str | Kernel | Config, m: int, n: int, k: int, *, sm_count: int = 2) -> Timeline:
     """Runs a kernel once in the emulator's timed mode.
 
-    >>> hopper_gemm.timeline("bf16_bf16_f32_tn_128x128x64_c1x1_s5_pingpong_tma", 512, 512, 512).save("pingpong.svg")
+    >>> hopper_gemm.timeline("bf16_bf16_f32_tn_128x128x64_c1x1_s6_pingpong_tma", 512, 512, 512).save("pingpong.svg")
     """
     found = resolve(kernel)
     report = emulated(found, Operands.of(found, m, n, k), timed=True, trace=True, protocol_only=True, sm_count=max(sm_count, found.cluster_size))

@@ -161,7 +161,7 @@ def test_splitting_k_makes_more_and_shorter_tiles():
 
 
 def test_waves_count_whole_clusters():
-    kernel = next(k for k in all_kernels() if k.name == "bf16_bf16_f32_tn_128x128x64_c2x1_s5_pingpong_tma")
+    kernel = next(k for k in all_kernels() if k.name == "bf16_bf16_f32_tn_128x128x64_c2x1_s6_pingpong_tma")
     assert predict(problem(129, 128, 64), kernel, H200, load_model()).tiles == 2
     assert predict(problem(257, 128, 64), kernel, H200, load_model()).tiles == 4
 
