@@ -16,6 +16,20 @@ std::string named_in(const Cta& cta, const Mbarrier& barrier) {
   return barrier_name(barrier) + " of CTA " + std::to_string(cta.block);
 }
 
+void check_observers(const Cta& cta, Mbarrier& barrier, Line line) {
+  for (const Mbarrier::Observer& observer : barrier.observers)
+    if (!barrier.arriving.knows(observer.seen)) {
+      report(Finding::phase,
+             named_in(cta, barrier) + " completes phase " + std::to_string(barrier.phase) + " (" + place(line) +
+                 ") although nothing says that " + who(*observer.thread) + " has seen the end of phase " +
+                 std::to_string(barrier.phase - 1) + " at " + place(observer.line) +
+                 ": a slower thread there would find the barrier two phases on",
+             "overrun" + place(line) + place(observer.line));
+      break;
+    }
+  barrier.observers.clear();
+}
+
 void finish_phase(Cta& cta, Mbarrier& barrier, Line line) {
   if (barrier.pending != 0) return;
   if (barrier.tx_bytes < 0)
@@ -25,6 +39,7 @@ void finish_phase(Cta& cta, Mbarrier& barrier, Line line) {
                std::to_string(barrier.phase) + " (" + place(line) + ")",
            "tx over" + place(line));
   if (barrier.tx_bytes != 0) return;
+  check_observers(cta, barrier, line);
   ++barrier.phase;
   barrier.completed.join(barrier.arriving);
   barrier.completed.raise(component_of(cta, barrier.component), static_cast<uint32_t>(barrier.phase));
@@ -215,6 +230,11 @@ void barrier_wait(uint64_t& state, uint32_t parity, arch::WaitPoint point, Line 
              "phase skipped" + place(line));
   }
   thread.clock.join(barrier.completed);
+  if (barrier.phase > 0) {
+    const Epoch seen = {component_of(*thread.cta, thread.access_component), ++thread.accesses};
+    thread.clock.raise(seen.component, seen.value);
+    barrier.observers.push_back({&thread, seen, line});
+  }
   if (thread.lane == 0 && machine->scheduler.clock() > begin)
     add_span(SpanKind::wait, *thread.cta, thread.warpgroup->index,
              static_cast<int>(point.wait) * kSpanStages + point.stage, begin, machine->scheduler.clock());

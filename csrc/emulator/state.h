@@ -40,6 +40,14 @@ struct Mbarrier {
   // Happens-before: `component` counts completed phases; arrivals of the current phase bring what they know.
   uint32_t component = kNoComponent;
   Clock arriving, completed;
+  // Waits that have seen the last completed phase: the next one must not complete before that is known to its arrivals,
+  // or a slow thread would find the barrier two phases on.
+  struct Observer {
+    const Thread* thread;
+    Epoch seen;
+    Line line;
+  };
+  std::vector<Observer> observers;
   bool named = false;           // a waiter has said which barrier it is
   arch::WaitPoint point{};
   std::vector<Thread*> waiters;

@@ -1,0 +1,42 @@
+// The parity suite on the card: writes the golden data. Built by tests/parity/card.sh.
+#include <cuda_runtime.h>
+
+#include "../../csrc/dispatch/gpu.h"
+#include "cases.h"
+
+namespace hopper_gemm::parity {
+
+struct Card {
+  static void check(cudaError_t code, const char* what) {
+    if (code == cudaSuccess) return;
+    std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(code));
+    std::exit(1);
+  }
+  void* allocate(size_t bytes) {
+    void* memory = nullptr;
+    check(cudaMallocManaged(&memory, bytes), "cudaMallocManaged");
+    std::memset(memory, 0, bytes);
+    return memory;
+  }
+  TensorMap encode(const emulator::TensorMapSpec& spec) { return gpu::encode_tensor_map(spec); }
+  void launch(void (*kernel)(GemmParams), const GemmParams& params, int ctas, int shared_bytes) {
+    const void* function = reinterpret_cast<const void*>(kernel);
+    check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes), "shared memory");
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {static_cast<unsigned>(ctas), 1, 1};
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(ctas));
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    void* arguments[] = {const_cast<GemmParams*>(&params)};
+    check(cudaLaunchKernelExC(&config, function, arguments), "launch");
+    check(cudaDeviceSynchronize(), "kernel");
+  }
+};
+
+}  // namespace hopper_gemm::parity
+
+int main(int argc, char** argv) { return hopper_gemm::parity::main_of<hopper_gemm::parity::Card>(argc, argv); }
