@@ -54,10 +54,8 @@ sys.exit(not _C.device_info(0)['available'])"
 run_tests() {
   step smoke 120 $PYTHON tools/gpu_smoke.py
   if ! $PYTHON -c "import pytest" 2>/dev/null; then skip tests "no pytest"; return; fi
-  for file in tests/test_gpu_*.py; do
-    HOPPER_GEMM_RECORD=$OUT/$(basename "$file" .py).json \
-      step "$(basename "$file" .py)" 300 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=20 "$file"
-  done
+  HOPPER_GEMM_RECORD=$OUT/correctness.json \
+    step tests 300 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=20 -m gpu tests/test_gpu_*.py
 }
 
 sanitize() {
@@ -69,6 +67,7 @@ sanitize() {
     return
   fi
   step sanitize 300 "$tool" --tool memcheck --error-exitcode 9 $PYTHON tools/gpu_smoke.py --shapes 1
+  $PYTHON tools/sanitize_record.py "$OUT/sanitize.log" "$OUT/sanitize.json"
 }
 
 # A suite of shapes shipped with the package, or a program of benchmarks/ by its name. BENCH_ARGS: more arguments.
