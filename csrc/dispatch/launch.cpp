@@ -74,7 +74,8 @@ EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& 
                                 .shared_bytes = plan.shape.shared_bytes,
                                 .entry_registers = config.entry_registers(),
                                 .is_persistent = config.is_persistent(),
-                                .output = config.output};
+                                .output = config.output,
+                                .overlaps_previous_grid = true};
   static std::mutex one_at_a_time;  // the emulator's scheduler is one per process
   const std::lock_guard lock(one_at_a_time);
   EmulatorReport report = emulator::run(launch, params, emulator);

@@ -36,6 +36,7 @@ void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Li
   if (address % 16 != 0) fail(Finding::alignment, "cp_async_16 at " + place(line) + ": the destination is not 16-byte aligned");
   if (reinterpret_cast<uintptr_t>(source) % 16 != 0)
     fail(Finding::alignment, "cp_async_16 at " + place(line) + ": the source is not 16-byte aligned");
+  check_grid_order("cp_async_16", line);
   if (valid_bytes > 16) fail(Finding::out_of_bounds, "cp_async_16 at " + place(line) + ": valid_bytes is " + std::to_string(valid_bytes));
   const uint32_t unit = (address - kSharedStart) / 16;
   const Epoch end = {component_of(cta, thread.copies_component), thread.copy_groups_begun};
@@ -44,6 +45,16 @@ void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Li
   std::memset(shared_bytes_at(cta, address), 0xFF, 16);
   if (!thread.open_copies) thread.open_copies = std::make_shared<CopyGroup>();
   thread.open_copies->copies.push_back({address, source, valid_bytes, line});
+}
+
+void wait_for_previous_grid() { self().previous_grid_awaited = true; }
+
+void check_grid_order(const char* what, Line line) {
+  if (!machine->launch.overlaps_previous_grid || self().previous_grid_awaited) return;
+  report(Finding::grid_order,
+         std::string(what) + " at " + place(line) + " by " + who(self()) +
+             " before wait_for_previous_grid: the grid before this one may still be writing what it reads, or reading what it writes",
+         std::string("grid ") + what + place(line));
 }
 
 void cp_async_commit(Line) {
@@ -118,6 +129,7 @@ void store_global(void* address, const void* value, int bytes, Line line) {
   if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
     fail(Finding::alignment, "store_global at " + place(line) + " by " + who(self()) + ": the address is not aligned to its " +
          std::to_string(bytes) + " bytes");
+  check_grid_order("store_global", line);
   uint32_t first_word = 0;
   if (bytes >= 4) std::memcpy(&first_word, value, 4);
   if (first_word == kPoisonFloat || first_word == kPoisonHalves) poisoned_accumulator(line);

@@ -29,6 +29,7 @@ struct Launch {
   int entry_registers;   // per thread, for the setmaxnreg pool
   bool is_persistent;
   OutputOrder output = OutputOrder::row_major;
+  bool overlaps_previous_grid = false;  // launched with programmatic stream serialization, as the library's kernels are
 };
 
 // The result of protocol-only mode: small integers that every output type holds exactly.

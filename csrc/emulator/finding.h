@@ -25,6 +25,7 @@ enum class Finding : int {
   out_of_bounds,        // beyond shared memory, the cluster or the output
   store_clip,           // a TMA store that writes beyond its tensor, up to whole 16 bytes
   exit,                 // a thread or CTA leaves what others, or its own transfers, still need
+  grid_order,           // global memory touched before the grid before this one has been waited for
   bank_conflict,        // stmatrix rows that share banks
 };
 
@@ -32,7 +33,7 @@ constexpr const char* name_of(Finding kind) {
   constexpr const char* kNames[] = {
       "deadlock",       "over-arrival",     "tx-bytes",      "visibility",  "bad-barrier", "phase",        "overwrite",  "early-read",
       "unwritten-read", "wrong-coordinate", "proxy-fence",   "wgmma-fence", "accumulator", "accumulation", "diverged",   "named-barrier",
-      "registers",      "alignment",        "out-of-bounds", "store-clip",  "exit",        "bank-conflict"};
+      "registers",      "alignment",        "out-of-bounds", "store-clip",  "exit",        "grid-order",   "bank-conflict"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -88,6 +88,9 @@ void publish_barriers(Thread& thread, bool cluster);
 bool gather_warp(const char* operation, Line line);
 void release_warp();
 
+// --- copy.cpp: a thread touches global memory
+void check_grid_order(const char* what, Line line);
+
 // --- at thread exit
 void check_thread_exit(Thread& thread);
 void check_cta_exit(const Cta& cta);

@@ -134,6 +134,7 @@ struct Thread {
   std::vector<std::pair<uint32_t*, Sum>> sums;  // what the registers hold now (thread 0 of a warpgroup keeps them)
   int64_t mma_groups = 0;
   bool mma_fenced = false;
+  bool previous_grid_awaited = false;
 
   std::deque<std::shared_ptr<CopyGroup>> copy_groups;
   std::shared_ptr<CopyGroup> open_copies;

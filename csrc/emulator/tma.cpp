@@ -133,6 +133,7 @@ void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0
   tick(costs::kIssue);
   Cta& cta = *self().cta;
   const TensorMapSpec& spec = checked_map(map, "tma_load", line);
+  check_grid_order("tma_load", line);
   const uint32_t address = checked_box(spec, destination, "tma_load", line);
   const uint32_t barrier_address = window_address(cta, &barrier, "tma_load", line);
   if (cta_mask == kNoMulticast) {
@@ -152,6 +153,7 @@ void tma_store(const TensorMap& map, const void* source, int c0, int c1, Line li
   Thread& thread = self();
   Cta& cta = *thread.cta;
   const TensorMapSpec& spec = checked_map(map, "tma_store", line);
+  check_grid_order("tma_store", line);
   const uint32_t address = checked_box(spec, source, "tma_store", line);
   const uint32_t bytes = box_bytes(spec);
   check_store_extent(spec, c0, line);

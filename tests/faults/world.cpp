@@ -53,7 +53,7 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   options.protocol_only = !arithmetic;
   std::vector<std::string> findings = emulator::run({kernel.function, plan.shape.grid, c.cluster_size(), c.threads(),
                                                      c.shared_bytes(), c.entry_registers(), c.is_persistent(),
-                                                     c.output},
+                                                     c.output, true},
                                                     params, options).findings;
   if (arithmetic || !findings.empty()) return findings;
   // bf16 keeps the upper half of a float; these integers are exact in it and in f16.

@@ -26,6 +26,7 @@ uint32_t warp_uniform(uint32_t value, Line line);
 bool elect_one(Line line);
 void increase_registers(int registers, Line line);
 void decrease_registers(int registers, Line line);
+void wait_for_previous_grid();
 void annotate(arch::Activity activity, int tile);
 
 // --- barrier.h; `state` is the barrier's 8 bytes in shared memory

@@ -47,8 +47,8 @@ HG_DEVICE void decrease_registers(emulator::Line line = emulator::Line::current(
   emulator::decrease_registers(kRegisters, line);
 }
 
-// Programmatic dependent launch: the emulator runs one grid at a time, so there is nothing to wait for.
-HG_DEVICE void wait_for_previous_grid() {}
+// Programmatic dependent launch: the emulator runs one grid at a time, but notes that the thread has waited.
+HG_DEVICE void wait_for_previous_grid() { emulator::wait_for_previous_grid(); }
 HG_DEVICE void allow_next_grid() {}
 
 HG_DEVICE void annotate(Activity activity, int tile) { emulator::annotate(activity, tile); }
