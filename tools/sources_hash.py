@@ -1,4 +1,6 @@
-"""A hash of what decides how kernels behave: include/, csrc/ and the manifest. Stale benchmark results show by it."""
+"""A hash of what decides how kernels behave on a GPU: include/, csrc/ and the manifest, without the emulator.
+
+Stale benchmark results show by it."""
 
 import argparse
 import hashlib
@@ -7,11 +9,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
+NOT_ON_A_GPU = {"__pycache__", "emulator", "emu"}
+
+
 def sources_sha(root=ROOT):
     digest = hashlib.sha256()
-    files = [p for folder in ("include", "csrc") for p in (root / folder).rglob("*")]
-    files = [p for p in files if p.is_file() and "__pycache__" not in p.parts] + [root / "hopper_gemm" / "manifest.py"]
-    for path in sorted(files):
+    inside = (p for folder in ("include", "csrc") for p in (root / folder).rglob("*") if p.is_file())
+    files = [p for p in inside if not NOT_ON_A_GPU & set(p.relative_to(root).parts)]
+    for path in sorted([*files, root / "hopper_gemm" / "manifest.py"]):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 

@@ -43,7 +43,7 @@ def command() -> str:
 
 
 def sources_sha() -> str:
-    """Hash of include/, csrc/ and the manifest that the kernels were built from (tools/sources_hash.py)."""
+    """Hash of the sources that the kernels were built from, without the emulator (tools/sources_hash.py)."""
     return str(_extension.load().build_info()["sources_sha"])
 
 
