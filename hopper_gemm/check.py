@@ -144,7 +144,8 @@ def _wrong_result(operands: Operands, arithmetic: bool) -> str:
         expected = (operands.a.double() @ operands.b.double()).to(operands.out.dtype).double()
     else:
         expected = protocol_value(*out.shape).double()
-    wrong = ((out - expected).abs() > 0.01).nonzero()
+    # Parts of a split K are shares of the value, which f16 accumulators round.
+    wrong = ((out - expected).abs() > 0.01 + 2.0**-10 * expected.abs()).nonzero()
     if not len(wrong):
         return ""
     m, n = (int(index) for index in wrong[0])

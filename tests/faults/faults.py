@@ -93,6 +93,23 @@ def finish(waiting: list[subprocess.Popen[bytes]]) -> None:
     waiting.clear()
 
 
+def harness_objects() -> list[Path]:
+    """world.cpp and the launch arithmetic of the unpatched sources, compiled once."""
+    targets = []
+    for source in (HERE / "world.cpp", ROOT / "csrc" / "dispatch" / "operands.cpp"):
+        target = BUILD / ("harness_" + source.stem + ".o")
+        targets.append(target)
+        inputs = [source, HERE / "world.h", *(ROOT / "csrc" / "dispatch").glob("*.h"), *(ROOT / "csrc" / "emulator").glob("*.h")]
+        newest = max(path.stat().st_mtime for path in [*inputs, *(ROOT / "include").rglob("*.h")])
+        if not target.exists() or target.stat().st_mtime < newest:
+            command(CXX, *FLAGS, "-O1", "-Iinclude", "-Icsrc/emulator", "-Icsrc/dispatch", "-c", source, "-o", target)
+    return targets
+
+
+def all_objects() -> list[Path]:
+    return [*emulator_objects(), *harness_objects()]
+
+
 def build(folder: Path, objects: list[Path], patch: Path | None, kernels: tuple[str, ...] | None) -> Path:
     """The world of a patched copy, in `folder`."""
     for name in COPIED:
@@ -106,13 +123,19 @@ def build(folder: Path, objects: list[Path], patch: Path | None, kernels: tuple[
     # world.cpp names the dispatch headers by path: a copy of it beside the patched ones finds those.
     tests = folder / "tests" / "faults"
     tests.mkdir(parents=True)
-    for name in ("world.h", "world.cpp"):
+    for name in ("world.h", "world.cpp", "world_kernels.cpp"):
         shutil.copy(HERE / name, tests / name)
     (folder / "csrc" / "emulator").symlink_to(ROOT / "csrc" / "emulator")
-    world, operands = folder / "world.o", folder / "operands.o"
-    command(CXX, *FLAGS, "-O1", *include, f'-DHG_WORLD_KERNELS="{wanted}"', "-c", tests / "world.cpp", "-o", world)
-    command(CXX, *FLAGS, "-O0", *include, "-c", folder / "csrc" / "dispatch" / "operands.cpp", "-o", operands)
-    command(CXX, world, operands, *objects, "-o", folder / "world")
+    table = folder / "world_kernels.o"
+    command(CXX, *FLAGS, "-O1", *include, f'-DHG_WORLD_KERNELS="{wanted}"', "-c", tests / "world_kernels.cpp", "-o", table)
+    # A patch of what the launch arithmetic is made of needs its own harness.
+    shared = [path for path in objects if path.name.startswith("harness_")]
+    if patch is not None and any(part in patch.read_text() for part in ("/hopper_gemm/core/", "/csrc/")):
+        shared = [folder / "world.o", folder / "operands.o"]
+        command(CXX, *FLAGS, "-O0", *include, "-c", tests / "world.cpp", "-o", shared[0])
+        command(CXX, *FLAGS, "-O0", *include, "-c", folder / "csrc" / "dispatch" / "operands.cpp", "-o", shared[1])
+    emulator = [path for path in objects if not path.name.startswith("harness_")]
+    command(CXX, table, *shared, *emulator, "-o", folder / "world")
     return folder / "world"
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from faults import BuildError, Fault, by_kernel, emulator_objects, faults, patched  # noqa: E402
+from faults import BuildError, Fault, by_kernel, all_objects, faults, patched  # noqa: E402
 
 
 @dataclass
@@ -67,7 +67,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     chosen = [fault for fault in faults() if not options.names or fault.name in options.names]
-    objects = emulator_objects()
+    objects = all_objects()
     with ThreadPoolExecutor(options.jobs) as pool:
         clean = pool.submit(patched, None, objects, None, "--seeds", options.seeds)
         outcomes = []

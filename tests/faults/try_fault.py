@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from faults import BuildError, by_kernel, emulator_objects, patched  # noqa: E402
+from faults import BuildError, by_kernel, all_objects, patched  # noqa: E402
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
     options = parser.parse_args()
     kernels = tuple(options.kernels.split(",")) if options.kernels else None
     try:
-        results = patched(options.patch, emulator_objects(), kernels, "--seeds", options.seeds)
+        results = patched(options.patch, all_objects(), kernels, "--seeds", options.seeds)
     except BuildError as error:
         print(error)
         return 2

@@ -12,6 +12,7 @@
 
 #include "../../csrc/dispatch/operands.h"
 #include "../../csrc/dispatch/plan.h"
+#include "hopper_gemm/arch/emu/numeric.h"
 
 namespace hopper_gemm::test {
 
@@ -90,7 +91,9 @@ int main(int argc, char** argv) {
     else if (word == "--seeds" && i + 1 < argc) seeds = std::atoi(argv[++i]);
     else if (word == "--first" && i + 1 < argc) first = std::atoi(argv[++i]);
   }
-  for (const WorldKernel& kernel : kWorld) {
+  const World all = world();
+  for (const WorldKernel* k = all.kernels; k != all.kernels + all.count; ++k) {
+    const WorldKernel& kernel = *k;
     if (kernel.function == nullptr || !listed(names, kernel.name)) continue;
     for (int seed = first; seed < first + seeds; ++seed) {
       const Extents& e = kShapes[seed % 4];
