@@ -24,11 +24,21 @@ def check_tensors(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) ->
 
 
 def check_memory(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    """Checks what depends on addresses: 16-byte aligned inputs, and an out of its own.
+    """Checks what depends on addresses: memory at all, 16-byte aligned inputs, and an out of its own.
 
     Raises:
-        AlignmentError, OverlapError.
+        ArgumentError, AlignmentError, OverlapError.
     """
+    for name, tensor in (("a", a), ("b", b), ("out", out)):
+        if tensor is not None and tensor.numel() and tensor.data_ptr() == 0:
+            raise ArgumentError(
+                sentence(
+                    f"{name} has no memory of its own",
+                    got=f"{type(tensor).__name__} with data_ptr() 0",
+                    expected="an ordinary tensor",
+                    fix="pass the tensor a wrapper holds",
+                )
+            )
     for name, tensor in (("a", a), ("b", b)):
         address = tensor.data_ptr()
         if address % 16 and tensor.numel():

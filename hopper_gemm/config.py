@@ -52,11 +52,18 @@ class Config:
             value = getattr(self, name)
             if value is None:
                 continue
-            if len(tuple(value)) not in lengths or not all(isinstance(v, int) for v in value):
+            given = tuple(value) if isinstance(value, (tuple, list)) else ()
+            if len(given) not in lengths or not all(isinstance(v, int) for v in given):
                 raise ArgumentError(
                     sentence(f"Config.{name} is not a tuple of {lengths[-1]} integers", got=repr(value))
                 )
-            object.__setattr__(self, name, tuple(value))
+            object.__setattr__(self, name, given)
+        for name in ("stages", "consumers"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ArgumentError(sentence(f"Config.{name} is not a positive integer", got=repr(value)))
+        if self.store not in (None, "tma", "direct"):
+            raise ConfigError(sentence("unknown store", got=repr(self.store), expected="'tma' or 'direct'"))
         if self.accumulate not in (None, "fp32", "fp16"):
             raise ConfigError(sentence("unknown accumulate", got=repr(self.accumulate), expected="'fp32' or 'fp16'"))
 

@@ -1,4 +1,5 @@
-"""CPU tensors on the emulator: the GPU's kernels, compiled for this computer, on simulated CTAs. Exact but slow.
+"""CPU tensors on the emulator: the GPU's kernels, compiled for this computer, on simulated CTAs. Slow, and
+in plain fp32 sums: the last bits may differ from the tensor cores' truncating ones.
 
 Only on request, by `with hopper_gemm.emulator():` or HOPPER_GEMM_EMULATE=1.
 """
@@ -16,7 +17,7 @@ from typing import Any
 import torch
 
 from . import _extension
-from .errors import DeviceError, sentence
+from .errors import DeviceError, OptionError, sentence
 from .problem import Problem
 from .registry import Kernel
 
@@ -57,6 +58,8 @@ def emulator(*, seed: int = 0, sm_count: int = 4, timed: bool = False, trace: bo
     >>> with hopper_gemm.emulator():
     ...     c = hopper_gemm.matmul(a_on_cpu, b_on_cpu)
     """
+    if not isinstance(sm_count, int) or sm_count < 1:
+        raise OptionError(sentence("sm_count is not a positive integer", got=repr(sm_count), fix="use 4, the default"))
     token = _active.set(Emulator(seed, sm_count, timed, trace))
     try:
         current = _active.get()

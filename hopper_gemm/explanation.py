@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import torch
 
-from .checks import check_tensors
+from .checks import check_grad, check_memory, check_tensors
 from .config import Config
 from .device import card_of
 from .emulation import current_emulator
+from .errors import UnsupportedProblemError, sentence
 from .plan import Plan, Request, make_plan
 from .problem import Problem, read_problem
 from .registry import all_kernels
@@ -81,11 +82,17 @@ def explain(
     Tensors on the CPU are explained for the emulator if one is in force, else for an H200.
 
     Raises:
-        What `matmul` raises for the same arguments.
+        What `matmul` raises for the same arguments; UnsupportedProblemError for an empty product, which runs no kernel.
     """
     request = Request(schedule, config)
     check_tensors(a, b, out)
     problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
+    check_grad(a, b, out)
+    check_memory(a, b, out)
+    if 0 in (problem.m, problem.n, problem.k):
+        raise UnsupportedProblemError(
+            sentence("an empty product runs no kernel", got=problem.describe(), fix="call matmul: it returns at once")
+        )
     return explain_problem(problem, request, _card_for(a))
 
 

@@ -92,7 +92,7 @@ def matmul(
     if _is_grad_enabled() and (a.requires_grad or b.requires_grad or (out is not None and out.requires_grad)):
         check_grad(a, b, out)
     a_address, b_address = a.data_ptr(), b.data_ptr()
-    if (a_address | b_address) & 15:
+    if (a_address | b_address) & 15 or not (a_address and b_address):
         check_memory(a, b, out)
     if out is None:
         out = _empty(launch.shape, dtype=launch.dtype, device=a.device)

@@ -1,7 +1,7 @@
 // hopper_gemm: the C++ interface. Needs neither torch nor CUDA headers; link libhopper_gemm.
 //
 //   hopper_gemm::Problem p{...};                        // pointers, extents, pitches
-//   int id = hopper_gemm::find_kernel("bf16_bf16_f32_tn_128x256x64_c2x1_s4_cooperative_tma");
+//   int id = hopper_gemm::find_kernel("bf16_bf16_f32_tn_128x256x64_c1x1_s4_cooperative_tma");
 //   hopper_gemm::gemm(id, p, {}, stream);               // throws hopper_gemm::Error
 #pragma once
 #include <cstdint>

@@ -261,3 +261,30 @@ def test_the_first_call_of_a_process_takes_at_most_100_ms():
         for _ in range(2)
     ]
     assert min(seconds) <= 0.1, seconds
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_chain_of_dependent_products_sees_every_result(captured):
+    """Dependent launch lets a kernel start under the tail of the one before it: it must still wait for its data."""
+    n, steps = 512, 60
+    shift = torch.roll(torch.eye(n, device="cuda", dtype=BF16), 1, dims=1)  # x @ shift moves every column by one
+    x = torch.randn(n, n, device="cuda", dtype=torch.float32).to(BF16)
+    buffers = [x.clone(), torch.empty_like(x)]
+
+    def chain() -> None:
+        for step in range(steps):
+            schedule = SCHEDULES[step % len(SCHEDULES)]
+            matmul(buffers[step % 2], shift, out=buffers[1 - step % 2], schedule=schedule)
+
+    chain()
+    torch.cuda.synchronize()
+    if captured:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            chain()
+        for _ in range(5):
+            buffers[0].copy_(x)
+            graph.replay()
+            torch.cuda.synchronize()
+            assert torch.equal(buffers[steps % 2], torch.roll(x, steps, dims=1))
+    assert torch.equal(buffers[steps % 2], torch.roll(x, steps, dims=1))

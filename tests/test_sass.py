@@ -23,7 +23,7 @@ def listing(*instructions):
     return code
 
 
-LOOP = ("UTMALDG.2D [UR8], [UR4]", "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24", "@P0 BRA 0x10", "UTMASTG.2D [UR4]", "EXIT")
+LOOP = ("UTMALDG.2D [UR8], [UR4]", "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24", "@P0 BRA 0x10", "UTMASTG.2D [UR4]", "ACQBULK", "EXIT")
 
 
 def test_mangled_names_are_read():
@@ -49,6 +49,7 @@ def test_a_kernel_that_is_itself_passes():
         (NAME.format("tma", "tma"), ("USETMAXREG.DEALLOC.CTAPOOL 0x28", *LOOP), "USETMAXREG"),
         (NAME.format("cooperative", "tma"), LOOP, "lacks USETMAXREG"),
         (NAME.format("tma", "direct"), LOOP, "UTMASTG"),
+        (NAME.format("tma", "tma"), (*LOOP[:4], "EXIT"), "lacks ACQBULK"),
         (NAME.format("multistage", "tma"), LOOP, "LDGSTS"),
         (NAME.format("tma", "tma"), ("LDGSTS.E.BYPASS.128 [R1]", *LOOP), "has LDGSTS"),
         (NAME.format("tma", "tma").replace("128x128x64", "128x256x64"), LOOP, "expected N = 256"),
@@ -66,9 +67,10 @@ def test_the_library_that_was_built():
     from hopper_gemm import _C
 
     library = ROOT / "hopper_gemm" / "lib" / "libhopper_gemm.so"
-    if not library.exists() or not any(record["compiled"] for record in _C.kernels()):
+    compiled = sum(record["compiled"] for record in _C.kernels())
+    if not library.exists() or not compiled:
         pytest.skip("this build has no kernels for the GPU")
     if check_sass.find_cuobjdump() is None:
         pytest.skip("no cuobjdump: pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm")
-    done = subprocess.run([sys.executable, CHECK, library], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, CHECK, library, "--count", str(compiled)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -109,6 +109,7 @@ def findings(name, code):
     uses_tma, specialized = schedule != "multistage", schedule in ("cooperative", "pingpong")
     expected = [
         ("HGMMA", True, "the tensor cores through wgmma"),
+        ("ACQBULK", True, "the wait for the grid before this one, griddepcontrol.wait"),
         ("UTMALDG", uses_tma, "TMA loads"),
         ("LDGSTS", not uses_tma, "cp.async loads"),
         ("UTMASTG", store == "tma", "TMA stores"),
@@ -136,14 +137,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", type=Path)
     parser.add_argument("--kernels", default="*", help="glob of kernel names to report on")
+    parser.add_argument("--count", type=int, help="how many kernels there must be")
     options = parser.parse_args()
     tool = find_cuobjdump()
     if tool is None:
         print("check_sass: no cuobjdump: pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm", file=sys.stderr)
         return 2
     environment = os.environ | {"PATH": os.pathsep.join([str(Path(tool).parent), os.environ["PATH"]])}
-    ptx = subprocess.run([tool, "-lptx", options.library], env=environment, capture_output=True, text=True).stdout
-    bad = {"library": ["has PTX embedded: only SASS for sm_90a is meant to be there"]} if ".ptx" in ptx else {}
+    ptx = subprocess.run([tool, "-lptx", options.library], env=environment, capture_output=True, text=True)
+    bad = {"library": ["has PTX embedded: only SASS for sm_90a is meant to be there"]} if ".ptx" in ptx.stdout else {}
     count = 0
     with subprocess.Popen([tool, "-sass", options.library], env=environment, stdout=subprocess.PIPE, text=True) as process:
         for name, code in functions(process.stdout):
@@ -151,6 +153,10 @@ def main():
                 count += 1
                 if texts := findings(name, code):
                     bad[name] = texts
+    if process.returncode != 0:
+        bad["cuobjdump"] = [f"exit status {process.returncode}: the listing may be cut short"]
+    if options.count is not None and count != options.count:
+        bad["listing"] = [f"{count} kernels, expected {options.count}"]
     for name, texts in bad.items():
         for text in texts:
             print(f"check_sass: {name}: {text}")

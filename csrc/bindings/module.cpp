@@ -52,6 +52,7 @@ std::string problem_error_torch(int id, const at::Tensor& a, const at::Tensor& b
 py::dict launch_shape_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
                             int max_ctas, bool exchanged) {
   const Problem problem = problem_of(id, a, b, out, exchanged);
+  const c10::DeviceGuard guard(a.device());
   if (a.is_cuda()) use_device(a.device().index());
   return launch_dict(launch_shape(id, problem, options_of(raster, group, max_ctas)));
 }

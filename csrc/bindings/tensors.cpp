@@ -24,6 +24,8 @@ std::string shape_text(const at::Tensor& t) {
 }
 
 void check_matrix(const at::Tensor& tensor, const char* name) {
+  if (tensor.is_neg())
+    throw Error(Kind::type, text(name, " is a view with its negative bit set, which kernels do not read: pass .resolve_neg()"));
   if (tensor.dim() != 2) throw Error(Kind::value, text(name, " has ", tensor.dim(), " dimensions, expected 2"));
 }
 

@@ -101,7 +101,6 @@ std::string config_error(const KernelConfig& config) {
     case stages: return stages_text(config);
     case accumulators: return accumulators_text(config);
     case register_pool: return register_pool_text(config);
-    case store: return text("store tma with tile_n ", config.tile_n, ": a panel has at least 8 columns");
     case shared_memory: return shared_memory_text(config);
   }
   return "a rule of config_rule() without a sentence";

@@ -77,6 +77,16 @@ struct RelaxedCapture {
   ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode); }
 };
 
+// Makes a device current for a scope: attributes and occupancy are asked of the current one.
+struct CurrentDevice {
+  int before = 0;
+  explicit CurrentDevice(int device) {
+    gpu::check(cudaGetDevice(&before), "asking for the current CUDA device");
+    if (before != device) gpu::check(cudaSetDevice(device), "making a CUDA device current");
+  }
+  ~CurrentDevice() { cudaSetDevice(before); }
+};
+
 int ask_resident_clusters(const KernelEntry& entry, const DeviceInfo& info) {
   const RelaxedCapture relaxed;
   const KernelConfig& config = entry.config;
@@ -130,6 +140,7 @@ int resident_clusters(int id, int device) {
   std::atomic<int>& slot = state.resident_clusters[id];
   int clusters = slot.load(std::memory_order_relaxed);
   if (clusters == 0) {
+    const CurrentDevice current(device);
     clusters = ask_resident_clusters(compiled_entry(id), state.info);
     slot.store(clusters, std::memory_order_relaxed);
   }
@@ -144,6 +155,7 @@ KernelResources kernel_resources(int id, int device) {
   const KernelEntry& entry = compiled_entry(id);
   const DeviceInfo info = device_info(device);
   if (!info.available) throw Error(Error::Kind::runtime, "cannot ask the GPU about a kernel: " + info.reason);
+  const CurrentDevice current(device);
   cudaFuncAttributes attributes;
   gpu::check(cudaFuncGetAttributes(&attributes, entry.device_function), "asking for a kernel's attributes");
   return {.registers = attributes.numRegs,

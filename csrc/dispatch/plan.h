@@ -31,6 +31,9 @@ Plan make_plan(const KernelConfig& config, const Problem& problem, const LaunchO
     if (clusters < 1) clusters = 1;
     if (clusters * cluster < grid) grid = clusters * cluster;
   }
+  // A group wider than the output is the whole output; this also keeps the kernel's 32-bit products in range.
+  const int64_t banded = options.raster == Raster::along_m ? tiles_m / config.cluster_m : tiles_n / config.cluster_n;
+  const int group = static_cast<int>(options.group < 1 ? 1 : options.group > banded ? banded : options.group);
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) grid = 0;  // answered without a launch
   return {.shape = {.grid = grid,
                     .cluster = config.cluster_size(),
@@ -41,7 +44,7 @@ Plan make_plan(const KernelConfig& config, const Problem& problem, const LaunchO
                     .store = store},
           .order = {.tiles_m = static_cast<int>(tiles_m),
                     .tiles_n = static_cast<int>(tiles_n),
-                    .group = options.group < 1 ? 1 : options.group,
+                    .group = group,
                     .raster = options.raster}};
 }
 

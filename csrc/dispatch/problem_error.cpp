@@ -28,6 +28,8 @@ std::optional<Error> check_operand(const Operand& o, DataType type) {
     return Error(Kind::value, text(o.name, " is ", o.major == Major::k ? "K" : o.mn_name, "-major, the kernel reads it ",
                                    o.kernel_major == Major::k ? "K" : o.mn_name, "-major: choose a kernel of the other layout"));
   if (o.contiguous() == 0 || o.rows() == 0) return {};
+  if (o.address == nullptr)
+    return Error(Kind::value, text(o.name, " has no memory (address 0): wrapper tensors have none; pass the tensor inside"));
   const int64_t bytes = element_bytes(type), address = reinterpret_cast<int64_t>(o.address);
   if (address % kAccessBytes)
     return Error(Kind::value, text(o.name, " starts ", address % kAccessBytes, " bytes after a multiple of ", kAccessBytes,
@@ -43,6 +45,8 @@ std::optional<Error> check_operand(const Operand& o, DataType type) {
 }
 
 std::optional<Error> check_output(const Problem& p) {
+  if (p.out == nullptr && p.m > 0 && p.n > 0)
+    return Error(Kind::value, "out has no memory (address 0): wrapper tensors have none; pass the tensor inside");
   const int64_t bytes = element_bytes(p.output);
   if (reinterpret_cast<int64_t>(p.out) % bytes)
     return Error(Kind::value, text("out is not aligned to its elements of ", bytes, " bytes"));
@@ -68,7 +72,8 @@ std::optional<Error> check_problem(const KernelConfig& config, const Problem& p)
   if (auto error = check_operand(a, p.input)) return error;
   if (auto error = check_operand(b, p.input)) return error;
   if (auto error = check_output(p)) return error;
-  const int64_t tiles = tiles_along(p.m, config.tile_m, config.cluster_m) * tiles_along(p.n, config.tile_n, config.cluster_n);
+  const int64_t tiles = tiles_along(p.m, config.tile_m, config.cluster_m) *
+                        tiles_along(p.n, config.tile_n, config.cluster_n) * config.cluster_k;
   if (tiles > kMaxExtent)
     return Error(Kind::value, text("the output has ", tiles, " tiles, more than ", kMaxExtent,
                                    ": choose a kernel with a larger tile"));

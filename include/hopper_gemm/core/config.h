@@ -122,8 +122,7 @@ enum class ConfigRule : int {
   multicast_slice,  // each sharer loads a slice of whole 8-row groups
   stages,
   accumulators,     // registers of the accumulators against the cap
-  register_pool,    // setmaxnreg targets against the pool
-  store,            // TMA-store panels hold at least 8 columns
+  register_pool,    // setmaxnreg targets against the pool (they are derived above: this guards the derivation)
   shared_memory,
 };
 
@@ -161,7 +160,6 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   if (c.accumulator_registers() + 24 > cap) return accumulators;
   if (c.moves_registers() && c.consumers * c.consumer_registers() + c.producer_registers() > c.entry_registers() * c.warpgroups())
     return register_pool;
-  if (c.store == Store::tma && c.panel_n() < 8) return store;
   if (c.shared_bytes() > kSharedMemoryBytes) return shared_memory;
   return valid;
 }
