@@ -33,17 +33,18 @@ NO_GPU = 3  # exit status where a command needs a Hopper GPU
 
 
 def run() -> int:
-    """Runs the command line; refusals are printed as sentences. 0: done, 2: wrong arguments, 3: no GPU."""
+    """Runs the command line; refusals are printed as sentences.
+
+    0: done, 1: nothing found, or something wrong was found, 2: wrong arguments, 3: no GPU.
+    """
     try:
-        app(standalone_mode=False, prog_name="python -m hopper_gemm")
-        return 0
+        status = app(standalone_mode=False, prog_name="python -m hopper_gemm")  # the code of a typer.Exit
+        return status if isinstance(status, int) else 0
     except DeviceError as error:
         status = NO_GPU
         message = str(error)
     except HopperGemmError as error:
         status, message = 2, str(error)
-    except typer.Exit as stop:
-        return stop.exit_code
     except typer.Abort:
         return 130
     except Exception as error:  # click's own usage errors say how they want to be shown
@@ -115,6 +116,9 @@ def list_kernels(
     ]
     console.print(text_table(header, rows))
     console.print(f"{len(found)} kernels")
+    if not found:
+        console.print("no name matches; types in names are bf16, f16 and f32: see the glossary of README.md")
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -138,6 +142,19 @@ def explain(
         str(
             explain_problem(Problem(m, n, k, name, name, (a_major,), (b_major,)), Request(schedule, config), _card(sms))
         )
+    )
+    if note := _contiguous_note(m, n, k, layout):
+        console.print(note)
+
+
+def _contiguous_note(m: int, n: int, k: int, layout: str) -> str:
+    """What `explain` takes for granted, if contiguous tensors of this shape would be refused."""
+    rows = (k if layout[0] == "t" else m, k if layout[1] == "n" else n)
+    if all(row % 8 == 0 for row in rows):
+        return ""
+    return (
+        f"  note    rows padded to multiples of 8 elements are assumed: contiguous ones of {rows[0]} and {rows[1]} "
+        "elements break the 16-byte rule, and matmul refuses them"
     )
 
 

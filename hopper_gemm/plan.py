@@ -104,7 +104,7 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
             rejected[reason] = len(pool) - len(kept)
         if pool and not kept:
             rejected[reason] = len(pool)
-            nearest = min(pool, key=lambda k: (k.layout not in problem.layouts, k.id)).name
+            nearest = _nearest(pool[0], problem, built)
             raise UnsupportedProblemError(_why_none(problem, request, reason, len(pool), nearest))
         pool = kept
     # A row or a column can be read two ways: the first that has kernels. fp16 sums only where nothing else matches.
@@ -126,6 +126,20 @@ def _may_be_chosen(kernel: Kernel, problem: Problem, request: Request) -> bool:
     if request.config is not None or kernel.automatic:
         return True
     return problem.accumulate == "f16" and kernel.accumulator == "f16"
+
+
+def _nearest(wanted: Kernel, problem: Problem, built: Sequence[Kernel]) -> str:
+    """Name of the kernel most like `wanted` among those that can run the problem, or of `wanted` if none can."""
+
+    def runs(k: Kernel) -> bool:
+        fits = k.input == problem.input and k.layout in problem.for_output(k.output).layouts
+        return fits and problem.accumulate in (None, k.accumulator)
+
+    def apart(k: Kernel) -> tuple[int, int]:
+        differs = (k.schedule != wanted.schedule, k.tile != wanted.tile, k.output != wanted.output)
+        return 4 * sum(differs) + (k.cluster != wanted.cluster) + (k.stages != wanted.stages), k.id
+
+    return min(filter(runs, built), key=apart, default=wanted).name
 
 
 def _why_none(problem: Problem, request: Request, reason: str, count: int, nearest: str) -> str:

@@ -34,6 +34,18 @@ def test_list_filters_by_glob(monkeypatch, capsys):
     assert names[0] in text and f"{len(names)} kernels" in text
 
 
+def test_list_of_nothing_says_so_and_fails(monkeypatch, capsys):
+    assert call("list", "fp16_*", monkeypatch=monkeypatch) == 1
+    assert "f16" in capsys.readouterr().out
+
+
+def test_explain_says_when_contiguous_tensors_would_be_refused(monkeypatch, capsys):
+    assert call("explain", "512", "512", "511", monkeypatch=monkeypatch) == 0
+    assert "16-byte rule" in capsys.readouterr().out
+    assert call("explain", "512", "512", "512", monkeypatch=monkeypatch) == 0
+    assert "16-byte rule" not in capsys.readouterr().out
+
+
 def test_explain(monkeypatch, capsys):
     assert call("explain", "4096", "4096", "4096", "--sms", "114", "--layout", "tt", monkeypatch=monkeypatch) == 0
     text = capsys.readouterr().out

@@ -88,3 +88,14 @@ def test_explain_refuses_what_matmul_refuses():
         hopper_gemm.explain(torch.zeros(40 * 64 + 1, dtype=torch.bfloat16)[1:].view(40, 64), b)
     with pytest.raises(errors.UnsupportedProblemError, match="empty product"):
         hopper_gemm.explain(a[:0], b)
+
+
+def test_the_nearest_kernel_of_another_layout_is_one_that_runs():
+    a, b = operands(Shape(40, 24, 64), "tt", torch.bfloat16)
+    name = "bf16_bf16_f32_tn_128x128x64_c1x1_s6_pingpong_tma"
+    with hopper_gemm.emulator():
+        with pytest.raises(errors.UnsupportedProblemError) as caught:
+            matmul(a, b, config=name)
+        twin = name.replace("_tn_", "_tt_")
+        assert f"nearest kernel is {twin}" in str(caught.value)
+        assert Reference(a, b).problem_with(matmul(a, b, config=twin)) == ""
