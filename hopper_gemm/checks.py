@@ -5,6 +5,7 @@ gradient. Nothing here allocates, launches or writes.
 from __future__ import annotations
 
 import torch
+from torch.autograd import forward_ad
 
 from .errors import ArgumentError, AutogradError, DeviceError, DTypeError, OverlapError, ShapeError, sentence
 from .operands import may_share_memory, misaligned_pointer
@@ -57,14 +58,25 @@ def check_memory(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> 
 
 
 def check_grad(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    """Refuses to drop a graph silently: there is no backward yet.
+    """Refuses to drop a graph or a tangent silently: there is no backward and no forward derivative yet.
 
     Raises:
-        AutogradError: grad mode is on and a tensor requires grad.
+        AutogradError: grad mode is on and a tensor requires grad, or one carries a forward-mode tangent.
     """
+    given = [(n, t) for n, t in (("a", a), ("b", b), ("out", out)) if t is not None]
+    if forward_ad._current_level >= 0:
+        dual = [n for n, t in given if forward_ad.unpack_dual(t).tangent is not None]
+        if dual:
+            raise AutogradError(
+                sentence(
+                    "hopper_gemm.matmul has no forward-mode derivative yet, and will not drop a tangent",
+                    got=f"a dual tensor as {' and '.join(dual)}",
+                    fix="for forward-mode differentiation use torch.matmul",
+                )
+            )
     if not torch.is_grad_enabled():
         return
-    names = [n for n, t in (("a", a), ("b", b), ("out", out)) if t is not None and t.requires_grad]
+    names = [n for n, t in given if t.requires_grad]
     if names:
         raise AutogradError(
             sentence(

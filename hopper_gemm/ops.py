@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, NoReturn
 
 import torch
+from torch.autograd import forward_ad
 
 from . import _extension
 from .checks import check_grad, check_memory, check_tensors
@@ -89,6 +90,8 @@ def matmul(
         key, launch = (), None
     if launch is None or unknown:
         return _first_call(key, a, b, out, out_dtype, schedule, config, accumulate, unknown)
+    if forward_ad._current_level >= 0:
+        check_grad(a, b, out)
     if _is_grad_enabled() and (a.requires_grad or b.requires_grad or (out is not None and out.requires_grad)):
         check_grad(a, b, out)
     a_address, b_address = a.data_ptr(), b.data_ptr()

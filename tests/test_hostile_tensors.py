@@ -43,6 +43,14 @@ def test_a_view_with_its_negative_bit_set_is_refused():
     assert Reference(-a, b).problem_with(y) == ""
 
 
+def test_a_forward_mode_tangent_is_not_dropped():
+    a, b = pair()
+    with hopper_gemm.emulator(), torch.autograd.forward_ad.dual_level():
+        matmul(a, b)
+        with pytest.raises(errors.AutogradError, match="tangent"):
+            matmul(torch.autograd.forward_ad.make_dual(a, torch.ones_like(a)), b)
+
+
 @pytest.mark.parametrize("raster", [0, 1])
 @pytest.mark.parametrize("group", [-3, 0, 5, 2**20, 858993460, 2**30, 2**31 - 1])
 def test_any_group_visits_every_tile(raster, group):
