@@ -1,0 +1,44 @@
+"""Importing the package: no GPU, no driver, no order, little time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import hopper_gemm
+
+
+def test_import_needs_no_gpu_and_starts_none():
+    code = (
+        "import hopper_gemm as hg, torch\n"
+        "assert not torch.cuda.is_initialized()\n"
+        "print(hg.__version__, hg.is_available(), hg.is_available('cpu'))\n"
+        "assert not torch.cuda.is_initialized()\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=_environment())
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == [hopper_gemm.__version__, "False", "False"]
+
+
+def test_import_before_torch_and_within_its_time():
+    code = (
+        "import time, sys\n"
+        "import torch\n"
+        "t = time.perf_counter()\n"
+        "import hopper_gemm\n"
+        "print(time.perf_counter() - t)\n"
+        "assert not {'typer', 'rich', 'matplotlib'} & set(sys.modules)\n"
+    )
+    seconds = []
+    for _ in range(3):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=_environment())
+        assert run.returncode == 0, run.stderr
+        seconds.append(float(run.stdout))
+    assert min(seconds) <= 0.2, f"import hopper_gemm costs {min(seconds):.2f} s over torch's"
+    first = subprocess.run([sys.executable, "-c", "import hopper_gemm, torch"], capture_output=True, env=_environment())
+    assert first.returncode == 0, first.stderr
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
