@@ -7,6 +7,8 @@
 namespace hopper_gemm::parity {
 
 struct Card {
+  int launches = 0;  // in the order of cases.h: tells which case a failure belongs to
+
   static void check(cudaError_t code, const char* what) {
     if (code == cudaSuccess) return;
     std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(code));
@@ -33,7 +35,8 @@ struct Card {
     config.numAttrs = 1;
     void* arguments[] = {const_cast<GemmParams*>(&params)};
     check(cudaLaunchKernelExC(&config, function, arguments), "launch");
-    check(cudaDeviceSynchronize(), "kernel");
+    ++launches;
+    check(cudaDeviceSynchronize(), ("kernel of launch " + std::to_string(launches)).c_str());
   }
 };
 
