@@ -161,8 +161,9 @@ def _flat(lists):
 
 _B_IS_K_MAJOR = ("tn", "nn")  # an N that is no multiple of 64 leaves an MN-major B only a narrow swizzle
 
-# Chosen from a sweep of 71 candidates over the 39 shapes of the benchmark suite (one H200, 2026-11-29): each line is
-# within 2% of the best candidate for some shape that no other line covers.
+# The automatic tiles were picked by a greedy cover of a sweep of 71 candidates over the shapes of the peers suite (one
+# H200, 2026-11-29; benchmarks/results/sweep.json), plus one or two of every schedule. So that suite is not an
+# independent test of this list, nor of the selector fitted to the same sweep.
 DEFAULT = _flat(
     [
         kernel("multistage", 64, 64, 5),

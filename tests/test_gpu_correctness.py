@@ -133,9 +133,10 @@ def test_fp16_sums_are_as_good_as_torchs(shape, layout, record):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", [Shape(512, 512, 512), Shape(4096, 4096, 4096)], ids=str)
+@pytest.mark.parametrize("shape", [Shape(512, 512, 512), Shape(1024, 1024, 4096), Shape(4096, 4096, 4096)], ids=str)
 def test_every_kernel_with_fp16_sums_is_as_good_as_torchs(shape, layout, record):
-    """At shapes where torch too sums all of K in one chain (at 200x264x2048 it splits K, which halves the error)."""
+    """Named kernels. Not at 200x264x2048: there a kernel that sums all of K in one chain had 2.2 times torch's error (H200,
+    2026-11-30; probably torch splits K), which is why `accumulate="fp16"` has a kernel that splits K too."""
     named = [k.name for k in all_kernels() if k.compiled and k.accumulator == "f16" and k.layout == layout]
     theirs, ours = fp16_errors(shape, layout, named)
     assert named
