@@ -1,7 +1,7 @@
 #!/bin/bash
 # What must be seen on a Hopper GPU, in stages, each usable alone:
 #
-#   tools/gpu_check.sh [build] [test] [sanitize] [bench NAME...]      without arguments: build test sanitize
+#   tools/gpu_check.sh [build] [test] [sanitize] [stress] [parity] [bench NAME...]    without arguments: build test sanitize
 #
 # Works without a network, a virtual environment or a package installation: it builds in place. HG_CMAKE_ARGS is passed
 # on (-DHG_LIBRARY=<libhopper_gemm.so built elsewhere> skips the kernels). Every GPU program has its own process and time
@@ -66,9 +66,20 @@ sanitize() {
     skip sanitize "compute-sanitizer does not run here: $(grep -m1 -i -E 'error|not supported' "$OUT/sanitize_probe.log")"
     return
   fi
-  step sanitize 300 "$tool" --tool memcheck --error-exitcode 9 $PYTHON tools/gpu_smoke.py --shapes 1
-  $PYTHON tools/sanitize_record.py "$OUT/sanitize.log" "$OUT/sanitize.json"
+  step memcheck 300 "$tool" --tool memcheck --error-exitcode 9 $PYTHON tools/gpu_smoke.py --shapes 1
+  for check in synccheck racecheck; do
+    step $check 120 "$tool" --tool $check --error-exitcode 9 $PYTHON tools/gpu_smoke.py --shapes 1 --one-per-schedule
+  done
+  $PYTHON tools/sanitize_record.py "$OUT" "$OUT/sanitize.json"
 }
+
+# Eight streams at once, STRESS_SECONDS (120) long.
+stress() {
+  step stress $((${STRESS_SECONDS:-120} + 60)) $PYTHON tools/stress.py --seconds "${STRESS_SECONDS:-120}" --json "$OUT/stress.json"
+}
+
+# Golden data for the emulator, from a binary built by `tests/parity/card.sh build`.
+parity() { step parity 120 tests/parity/card.sh run "$OUT/parity.golden.xz"; }
 
 # A suite of shapes shipped with the package, or a program of benchmarks/ by its name. BENCH_ARGS: more arguments.
 bench() {
@@ -87,11 +98,13 @@ while [ $# -gt 0 ]; do
     build) build || { printf '%s\n' "${results[@]}"; exit 1; } ;;
     test) run_tests ;;
     sanitize) sanitize ;;
+    stress) stress ;;
+    parity) parity ;;
     bench)
       shift
       [ $# -gt 0 ] || { echo "gpu_check: bench needs the name of a suite"; exit 2; }
       bench "$1" ;;
-    *) echo "gpu_check: unknown stage '$1': build, test, sanitize, bench NAME"; exit 2 ;;
+    *) echo "gpu_check: unknown stage '$1': build, test, sanitize, stress, parity, bench NAME"; exit 2 ;;
   esac
   shift
 done

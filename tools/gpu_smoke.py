@@ -50,12 +50,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", default="*", help="glob of kernel names")
     parser.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the shapes")
+    parser.add_argument("--one-per-schedule", action="store_true", help="the first kernel of each schedule only")
     options = parser.parse_args()
     torch.manual_seed(0)
     failed = count = 0
+    seen = set()
     for record in _C.kernels():
         if not record["compiled"] or not fnmatch.fnmatchcase(record["name"], options.kernels):
             continue
+        if options.one_per_schedule and record["schedule"] in seen:
+            continue
+        seen.add(record["schedule"])
         for shape in SHAPES[: options.shapes]:
             for out_dtype in (torch.bfloat16, torch.float32) if record["input"] == "bf16" else (torch.float16,):
                 count += 1

@@ -9,9 +9,13 @@ namespace hopper_gemm::parity {
 
 constexpr int kThreads = 128;
 
+// One thread of the CTA, chosen so that the compiler sees whole warps: after `thread_index() == 0` the .aligned instructions
+// that follow met a warp that had not come together again, which is an illegal instruction (H200, 2026-11-29).
+HG_DEVICE bool is_leader() { return arch::warp_uniform(arch::thread_index() / 32) == 0 && arch::elect_one(); }
+
 template <class Shared>
 HG_DEVICE void set_up(Shared& shared) {
-  if (arch::thread_index() == 0) {
+  if (is_leader()) {
     arch::barrier_init(shared.full, 1);
     arch::barrier_init_fence();
   }
@@ -43,7 +47,7 @@ HG_DEVICE void multiply(const GemmParams& params) {
   constexpr OperandTile a = Case::a, b = Case::b;
   auto& shared = arch::dynamic_shared<typename Case::Shared>();
   set_up(shared);
-  if (arch::thread_index() == 0) {
+  if (is_leader()) {
     arch::barrier_arrive_expect(shared.full, sizeof shared.a + sizeof shared.b);
     for (int box = 0; box < a.boxes(); ++box)
       arch::tma_load(shared.a + box * a.box_bytes(), params.a_map, shared.full, box * a.span(), 0);
@@ -51,6 +55,7 @@ HG_DEVICE void multiply(const GemmParams& params) {
       arch::tma_load(shared.b + box * b.box_bytes(), params.b_map, shared.full, box * b.span(), 0);
   }
   arch::barrier_wait(shared.full, 0, {arch::Wait::full, 0});
+  arch::cta_sync();
   constexpr bool kHalves = kAccumulator == DataType::f16;
   constexpr int kRegisters = kN / (kHalves ? 4 : 2);
   const uint64_t at_a = a.descriptor() | descriptor_start(arch::shared_address(shared.a));
@@ -108,11 +113,12 @@ HG_KERNEL(kThreads) load_kernel(HG_PARAM(GemmParams) params) {
   BoxShared& shared = arch::dynamic_shared<BoxShared>();
   clear(shared.box, 2048, 0xA5A5A5A5u);
   set_up(shared);
-  if (arch::thread_index() == 0) {
+  if (is_leader()) {
     arch::barrier_arrive_expect(shared.full, static_cast<uint32_t>(params.order.group));
     arch::tma_load(shared.box, params.a_map, shared.full, params.order.tiles_n, params.order.tiles_m);
   }
   arch::barrier_wait(shared.full, 0, {arch::Wait::full, 0});
+  arch::cta_sync();
   dump(params, shared.box, 2048, 0);
 }
 
@@ -122,11 +128,12 @@ HG_KERNEL(kThreads) multicast_kernel(HG_PARAM(GemmParams) params) {
   set_up(shared);
   const int rank = static_cast<int>(arch::cluster_rank());
   for (int round = 0; round < 3; ++round) {
-    if (arch::thread_index() == 0) {
+    if (is_leader()) {
       arch::barrier_arrive_expect(shared.full, 2048);
       arch::tma_load_multicast(shared.box + rank * 1024, params.a_map, shared.full, 0, round * 16 + rank * 8, 3);
     }
     arch::barrier_wait(shared.full, round & 1, {arch::Wait::full, 0});
+    arch::cta_sync();
     dump(params, shared.box, 512, (round * 2 + rank) * 512);
     arch::cluster_arrive();
     arch::cluster_wait();
@@ -163,7 +170,7 @@ HG_KERNEL(kThreads) store_kernel(HG_PARAM(GemmParams) params) {
   }
   arch::async_proxy_fence();
   arch::cta_sync();
-  if (warp == 0 && arch::elect_one()) {
+  if (is_leader()) {
     arch::tma_store(params.out_map, shared.box, params.order.tiles_n, params.order.tiles_m);
     arch::tma_store_commit();
     arch::tma_store_wait_read<0>();
