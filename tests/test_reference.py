@@ -70,3 +70,74 @@ def test_operands_are_what_their_layout_says():
 def test_same_bits_tells_signed_zeros_apart():
     zero = torch.zeros(2, dtype=torch.bfloat16)
     assert same_bits(zero, zero.clone()) and not same_bits(zero, -zero)
+
+
+FLOAT_OUTPUTS = (torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn, torch.float8_e5m2)
+KINDS = {"tf32": torch.float32, "fp8": torch.float8_e4m3fn, "bf8": torch.float8_e5m2, "int8": torch.int8}
+
+
+def typed(dtype: torch.dtype, m: int = 64, n: int = 48, k: int = 256) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    if dtype == torch.int8:
+        return tuple(torch.randint(-128, 128, s, generator=generator).to(dtype) for s in ((m, k), (k, n)))
+    return tuple(torch.randn(s, generator=generator).to(dtype) for s in ((m, k), (k, n)))
+
+
+@pytest.mark.parametrize("out", FLOAT_OUTPUTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounded_exact_results_of_every_type_pass_and_a_dropped_product_does_not(kind, out):
+    a, b = typed(KINDS[kind])
+    scale = torch.full((), 2.0**-9 if kind == "int8" else 1.0)
+    reference = Reference(a, b, scale_a=scale)
+    saturated = reference.exact.clamp(-448, 448) if out == torch.float8_e4m3fn else reference.exact
+    assert reference.problem_with(saturated.to(out)) == ""
+    dropped = Reference(a[:, 1:], b[1:], scale_a=scale).exact.clamp(-448, 448).to(out)
+    assert reference.problem_with(dropped) != ""
+
+
+def test_integer_outputs_are_exact():
+    a, b = typed(torch.int8)
+    reference = Reference(a, b)
+    y = (a.int() @ b.int()).int()
+    assert reference.problem_with(y) == ""
+    y[2, 3] += 1
+    assert "[2, 3]" in reference.problem_with(y)
+
+
+def test_float32_inputs_are_rounded_to_nearest_for_tf32_and_kept_for_fp32():
+    a, b = typed(torch.float32)
+    exact = (a.double() @ b.double()).float()
+    truncated = [(x.view(torch.int32) & ~0x1FFF).view(torch.float32).double() for x in (a, b)]
+    assert Reference(a, b, precision="fp32").problem_with(exact) == ""
+    for wrong in (exact, (truncated[0] @ truncated[1]).float()):
+        assert "outside the bound" in Reference(a, b).problem_with(wrong)
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "gelu", "gelu_tanh", "silu", "sigmoid"])
+def test_the_epilogue_in_its_order(activation):
+    a, b = typed(torch.bfloat16, k=64)
+    c, residual, bias = torch.randn(64, 48), torch.randn(48).half(), torch.randn(64, 1)
+    given = {"alpha": 0.5, "beta": -2.0, "c": c, "bias": bias, "activation": activation, "residual": residual}
+    reference = Reference(a, b, **given)
+    x = 0.5 * (a.float() @ b.float()) - 2 * c + bias
+    functions = torch.nn.functional
+    shaped = {
+        None: x, "relu": x.relu(), "gelu": functions.gelu(x), "gelu_tanh": functions.gelu(x, approximate="tanh"),
+        "silu": functions.silu(x), "sigmoid": x.sigmoid(),
+    }[activation]  # fmt: skip
+    assert reference.problem_with(shaped + residual) == ""
+    assert reference.problem_with((shaped + residual).bfloat16()) == ""
+    for missing in ("alpha", "beta", "bias", "residual"):
+        rest = {name: value for name, value in given.items() if name != missing}
+        assert Reference(a, b, **rest).problem_with(shaped + residual) != ""
+    assert Reference(a, b, beta=0.0, c=torch.full_like(c, float("nan"))).problem_with(a.float() @ b.float()) == ""
+
+
+def test_batches_and_scales():
+    a, b = torch.randn(2, 1, 16, 64).to(torch.float8_e4m3fn), torch.randn(3, 64, 24).to(torch.float8_e4m3fn)
+    rows, columns = torch.rand(16, 1) + 0.5, torch.rand(1, 24) + 0.5
+    reference = Reference(a, b, scale_a=rows, scale_b=columns)
+    y = (a.float() @ b.float()) * rows * columns
+    assert reference.exact.shape == (2, 3, 16, 24) and reference.problem_with(y) == ""
+    y[1, 2, 3, 4] *= 1.1
+    assert "[1, 2, 3, 4]" in reference.problem_with(y)

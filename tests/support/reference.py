@@ -1,61 +1,118 @@
-"""The right answer in float64 and how far a kernel may be from it.
+"""The right answer in float64 and how far a kernel may be from it (error_model.py holds the bounds of each type).
 
-Elementwise |y - ref| <= u |ref| + (K/16 + 8) 2^-23 (|a| @ |b|): one rounding to the output type, and the truncating
-sums of the tensor cores. For 16-bit outputs also norm(y - ref) <= u/2 norm(ref), which one dropped product breaks: a
-statement about many roundings (0.41 u on average, up to u for a single one), so it takes 256 elements.
+For 16-bit and fp8 outputs also norm(y - ref) <= u/2 norm(ref) + what the sums may lose, which one dropped product breaks:
+a statement about many roundings (0.41 u on average, up to u for a single one), so it takes 256 elements.
 """
 
 from __future__ import annotations
 
 import torch
 
-ROUNDING = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24}
+from . import error_model
+
+ROUNDING = error_model.ROUNDING
 FROBENIUS_MAX_K = 16384
 FROBENIUS_MIN_ELEMENTS = 256
 
+ACTIVATIONS = {
+    None: lambda x: x,
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "silu": torch.nn.functional.silu,
+    "sigmoid": torch.sigmoid,
+}
+
 
 class Reference:
-    """float64 product of two matrices, on their device."""
+    """activation(alpha (a @ b) scales + beta c + bias) + residual in float64, on the operands' device.
 
-    def __init__(self, a: torch.Tensor, b: torch.Tensor) -> None:
-        self.k = a.shape[1]
-        a64, b64 = a.double(), b.double()
-        self.exact = a64 @ b64
-        self.magnitude = a64.abs() @ b64.abs()
+    Takes the keywords of `matmul` and `scaled_matmul` that change the value. Batches as torch.matmul has them.
+    """
+
+    def __init__(
+        self,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        *,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        c: torch.Tensor | None = None,
+        bias: torch.Tensor | None = None,
+        activation: str | None = None,
+        residual: torch.Tensor | None = None,
+        precision: str | None = None,
+        use_fast_accum: bool = False,
+        scale_a: torch.Tensor | None = None,
+        scale_b: torch.Tensor | None = None,
+    ) -> None:
+        self.k = a.shape[-1]
+        self.kind = error_model.kind_of(a.dtype, precision=precision, fast=use_fast_accum)
+        a64, b64 = (x.double() for x in ((error_model.tf32(t) for t in (a, b)) if self.kind == "tf32" else (a, b)))
+        scale = torch.ones((), dtype=torch.float64, device=a.device) * alpha
+        for factor in (scale_a, scale_b):
+            scale = scale if factor is None else scale * factor.double()
+        product = (a64 @ b64) * scale
+        self.magnitude = (a64.abs() @ b64.abs()) * scale.abs()
+        terms = product.abs() if not (scale == 1).all() else torch.zeros_like(product)
+        total = product
+        for factor, term in ((beta, c), (1.0, bias)):
+            if term is not None and factor != 0:
+                total = total + factor * term.double()
+                terms = terms + product.abs() + abs(factor) * term.double().abs()
+        shaped = ACTIVATIONS[activation](total)
+        relative, absolute = error_model.ACTIVATION_ERROR[activation]
+        own = relative * shaped.abs() * (1 + total.abs()) + absolute * total.abs()
+        self.exact = shaped if residual is None else shaped + residual.double()
+        if residual is not None:
+            own = own + error_model.TERM_ERROR * (shaped.abs() + residual.double().abs())
+        self._sums = error_model.sums(self.kind, self.k)
+        slope = error_model.SLOPE[activation]
+        self._before_rounding = slope * (self._sums * self.magnitude + error_model.TERM_ERROR * terms) + own
 
     def problem_with(self, y: torch.Tensor) -> str:
         """What is wrong with a result of normal data; empty if it is within the bounds."""
         if y.shape != self.exact.shape:
             return f"shape {tuple(y.shape)} instead of {tuple(self.exact.shape)}"
-        difference = (y.double() - self.exact).abs()
+        if not y.dtype.is_floating_point:
+            return self.inexact_integers(y)
+        exact = self.exact
+        if y.dtype in error_model.LARGEST:
+            exact = exact.clamp(-error_model.LARGEST[y.dtype], error_model.LARGEST[y.dtype])
+        difference = (y.double() - exact).abs()
         u = ROUNDING[y.dtype]
-        bound = u * self.exact.abs() + (self.k / 16 + 8) * 2.0**-23 * self.magnitude
-        outside = ~(difference <= bound)  # also catches NaN
+        before = self._before_rounding * (1 + 2 * u)
+        outside = ~(difference <= u * exact.abs() + error_model.SPACING[y.dtype] + before)  # also catches NaN
         if outside.any():
-            row, column = (int(i) for i in outside.nonzero()[0])
-            return (
-                f"{int(outside.sum())} of {y.numel()} elements outside the bound, first [{row}, {column}]: "
-                f"{float(y[row, column])} instead of {float(self.exact[row, column])}"
-            )
+            return f"{int(outside.sum())} of {y.numel()} elements outside the bound, {_first(outside, y, exact)}"
         if y.dtype != torch.float32 and self.k <= FROBENIUS_MAX_K and y.numel() >= FROBENIUS_MIN_ELEMENTS:
-            norm, limit = float(difference.norm()), 0.5 * u * float(self.exact.norm())
+            # Rounded sums err in all directions: a tenth of their bound is what whole matrices stay under.
+            spacing = error_model.SPACING[y.dtype] * y.numel() ** 0.5
+            lost = 0.0 if self._sums < 0.01 * u else 0.1 * float(before.norm())
+            norm, limit = float(difference.norm()), 0.5 * u * float(exact.norm()) + lost + spacing
             if norm > limit:
                 return f"norm of the error {norm:.3e} above {limit:.3e}: a product may be missing"
         return ""
 
+    def worst(self, y: torch.Tensor) -> float:
+        """The largest error as a part of its bound: at most 1 for a right result (floating-point outputs)."""
+        bound = ROUNDING[y.dtype] * self.exact.abs() + error_model.SPACING[y.dtype] + self._before_rounding
+        return float(((y.double() - self.exact).abs() / bound).max())
+
     def inexact_integers(self, y: torch.Tensor) -> str:
         """What is wrong with a result of small integers, which must be the rounded exact one bit for bit."""
         expected = self.exact.to(y.dtype)
-        if torch.equal(y, expected):
+        wrong = ~(y.double() == expected.double())
+        if not wrong.any():
             return ""
-        wrong = y != expected
-        row, column = (int(i) for i in wrong.nonzero()[0])
-        return (
-            f"{int(wrong.sum())} of {y.numel()} integers wrong, first [{row}, {column}]: "
-            f"{float(y[row, column])} instead of {float(expected[row, column])}"
-        )
+        return f"{int(wrong.sum())} of {y.numel()} integers wrong, {_first(wrong, y, expected)}"
+
+
+def _first(wrong: torch.Tensor, y: torch.Tensor, expected: torch.Tensor) -> str:
+    where = tuple(int(i) for i in wrong.nonzero()[0])
+    return f"first {list(where)}: {float(y[where])} instead of {float(expected[where])}"
 
 
 def same_bits(first: torch.Tensor, second: torch.Tensor) -> bool:
-    as_integers = {2: torch.int16, 4: torch.int32}[first.element_size()]
+    as_integers = {1: torch.int8, 2: torch.int16, 4: torch.int32}[first.element_size()]
     return torch.equal(first.contiguous().view(as_integers), second.contiguous().view(as_integers))
