@@ -1,0 +1,169 @@
+"""One product as a user may ask for it, as plain values: its repr replays it. `run` says what is wrong with the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+import hopper_gemm
+from hopper_gemm import errors
+
+from .memory import Layout, Placed, changed
+from .reference import Reference, same_bits
+
+DTYPES = {
+    "bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2, "s8": torch.int8, "u8": torch.uint8, "s32": torch.int32,
+}  # fmt: skip
+FP8 = ("e4m3", "e5m2")
+INT8 = ("s8", "u8")
+
+
+@dataclass(frozen=True)
+class Term:
+    """A tensor of the epilogue: `of` is "full", "row" (1, N), "vector" (N,), "column" (M, 1) or "one" (1, 1)."""
+
+    of: str
+    dtype: str = "fp32"
+    layout: Layout = Layout()
+
+    __repr__ = changed
+
+    def shape(self, full: tuple[int, ...]) -> tuple[int, ...]:
+        m, n = full[-2:]
+        return {"full": full, "row": (1, n), "vector": (n,), "column": (m, 1), "one": (1, 1)}[self.of]
+
+
+@dataclass(frozen=True)
+class Product:
+    """Sizes, types, memory, epilogue and choices of one call. `out` None: the result is a new tensor."""
+
+    m: int
+    n: int
+    k: int
+    a_dtype: str = "bf16"
+    b_dtype: str = "bf16"
+    out_dtype: str | None = None
+    a: Layout = Layout()
+    b: Layout = Layout()
+    out: Layout | None = None
+    a_batch: tuple[int, ...] = ()
+    b_batch: tuple[int, ...] = ()
+    schedule: str = "auto"
+    integers: bool = False
+    alpha: float = 1.0
+    beta: float = 0.0
+    c: Term | None = None
+    bias: Term | None = None
+    activation: str | None = None
+    residual: Term | None = None
+    precision: str | None = None
+    use_fast_accum: bool = False
+    batch_invariant: bool = False
+    scale_a: str = ""  # "", "tensor" or "rows"
+    scale_b: str = ""  # "", "tensor" or "columns"
+    seed: int = 0
+
+    __repr__ = changed
+
+    @property
+    def out_shape(self) -> tuple[int, ...]:
+        return (*torch.broadcast_shapes(self.a_batch, self.b_batch), self.m, self.n)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the one right answer is the exact one, rounded once."""
+        return self.integers and self.activation in (None, "relu")
+
+
+def arguments(product: Product, device: str) -> tuple[torch.Tensor, torch.Tensor, dict[str, object]]:
+    """a, b and the keywords that change the value, with fresh data between poison."""
+    generator = torch.Generator(device).manual_seed(product.seed)
+
+    def data(shape: tuple[int, ...], dtype: str) -> torch.Tensor:
+        if product.integers:
+            low, high = (-2, 3) if dtype != "u8" else (0, 5)
+            return torch.randint(low, high, shape, generator=generator, device=device)
+        if dtype in INT8:
+            low = 0 if dtype == "u8" else -128
+            return torch.randint(low, low + 256, shape, generator=generator, device=device)
+        return torch.randn(shape, generator=generator, device=device)
+
+    def placed(shape: tuple[int, ...], dtype: str, layout: Layout) -> torch.Tensor:
+        kind = DTYPES[dtype]
+        if len(shape) == 1:
+            return Placed((1, *shape), kind, device, layout).put(data((1, *shape), dtype))[0]
+        return Placed(shape, kind, device, layout).put(data(shape, dtype))
+
+    a = placed((*product.a_batch, product.m, product.k), product.a_dtype, product.a)
+    b = placed((*product.b_batch, product.k, product.n), product.b_dtype, product.b)
+    values: dict[str, object] = {}
+    for name in ("c", "bias", "residual"):
+        term = getattr(product, name)
+        if term is not None:
+            values[name] = placed(term.shape(product.out_shape), term.dtype, term.layout)
+    if product.c is not None and product.beta == 0:
+        values["c"].fill_(float("nan"))
+    for name in ("alpha", "beta", "activation", "precision", "use_fast_accum"):
+        if getattr(product, name) != getattr(Product, name):
+            values[name] = getattr(product, name)
+    for name, size in (("scale_a", (product.m, 1)), ("scale_b", (1, product.n))):
+        kind = getattr(product, name)
+        if kind:
+            shape = (1, 1) if kind == "tensor" else size
+            scale = 2.0 ** torch.randint(-2, 2, shape, generator=generator, device=device)
+            scale = scale if product.integers else scale * (1 + torch.rand(shape, generator=generator, device=device))
+            values[name] = Placed(shape, torch.float32, device).put(scale)
+            if kind == "tensor":
+                values[name] = values[name].reshape(())
+    return a, b, values
+
+
+def call(product: Product, a: torch.Tensor, b: torch.Tensor, values: dict[str, object], out: Placed | None) -> torch.Tensor:
+    """The call itself, and that an `out` given is the tensor returned."""
+    choices: dict[str, object] = dict(values)
+    if product.schedule != "auto":
+        choices["schedule"] = product.schedule
+    if product.batch_invariant:
+        choices["batch_invariant"] = True
+    if out is not None:
+        choices["out"] = out.view
+    elif product.out_dtype is not None:
+        choices["out_dtype"] = DTYPES[product.out_dtype]
+    scales = [choices.pop(name) for name in ("scale_a", "scale_b") if name in choices]
+    y = hopper_gemm.scaled_matmul(a, b, *scales, **choices) if scales else hopper_gemm.matmul(a, b, **choices)
+    if out is not None and y is not out.view:
+        raise AssertionError("the result is not the out that was given")
+    return y
+
+
+def run(product: Product, device: str, *, twice: bool = False) -> str:
+    """What is wrong with the product's result; empty if nothing.
+
+    Args:
+        twice: a second run must give the same bits.
+
+    Raises:
+        UnsupportedProblemError: the schedule named cannot do this problem.
+    """
+    a, b, values = arguments(product, device)
+
+    def once() -> tuple[torch.Tensor, Placed | None]:
+        out = None
+        if product.out is not None:
+            out = Placed(product.out_shape, DTYPES[product.out_dtype or product.a_dtype], device, product.out)
+        return call(product, a, b, values, out), out
+
+    try:
+        y, out = once()
+    except errors.UnsupportedProblemError as error:
+        if product.schedule == "auto":
+            return f"refused although no schedule was named: {error}"
+        raise
+    reference = Reference(a, b, **values)
+    wrong = reference.inexact_integers(y) if product.exact and y.shape == reference.exact.shape else ""
+    wrong = wrong or reference.problem_with(y) or (out.damage() if out is not None else "")
+    if not wrong and twice and not same_bits(y, once()[0]):
+        wrong = "two runs differ"
+    return wrong

@@ -1,0 +1,132 @@
+"""Hypothesis strategies over everything a product may be: types, memory, sizes, epilogues, schedules, batches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from . import features
+from .memory import Layout
+from .problems import FP8, INT8, Product, Term
+
+EDGES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257)
+FLOATS = ("bf16", "fp16", "fp32")
+ACTIVATIONS = (None, "relu", "gelu", "gelu_tanh", "silu", "sigmoid")
+
+
+def sizes(largest: int) -> st.SearchStrategy[int]:
+    """Mostly small and at the edges of tiles; zero now and then."""
+    edges = [e for e in EDGES if e <= largest]
+    eights = st.integers(1, largest // 8).map(lambda i: 8 * i)
+    return st.one_of(st.sampled_from(edges), eights, st.integers(1, largest), st.integers(0, min(40, largest)))
+
+
+@st.composite
+def layouts(draw: st.DrawFn, *, operand: bool = True) -> Layout:
+    """A contiguous matrix as often as one that TMA cannot read, with everything between."""
+    row_major = draw(st.booleans())
+    kind = draw(st.sampled_from(("contiguous", "aligned", "odd", "strided", "expanded" if operand else "odd")))
+    if not features.has("strides") and kind in ("odd", "strided", "expanded"):
+        kind = "aligned"
+    if kind == "contiguous" and features.has("strides"):
+        return Layout(row_major)
+    if kind in ("contiguous", "aligned"):
+        return Layout(row_major, draw(st.sampled_from((0, 1))), draw(st.sampled_from((0, 16, 48))), whole=16)
+    if kind == "expanded":
+        return Layout(row_major, expand=draw(st.sampled_from(("rows", "columns", "batch"))))
+    step = draw(st.integers(2, 3)) if kind == "strided" else 1
+    return Layout(row_major, draw(st.sampled_from((0, 1, 2, 3, 5, 8, 13))), draw(st.integers(0, 17)), step)
+
+
+@st.composite
+def terms(draw: st.DrawFn, of: tuple[str, ...]) -> Term:
+    layout = Layout(draw(st.booleans()), draw(st.sampled_from((0, 0, 1, 8))), draw(st.integers(0, 3)))
+    return Term(draw(st.sampled_from(of)), draw(st.sampled_from(FLOATS)), layout)
+
+
+@st.composite
+def products(draw: st.DrawFn, largest: int = 300, rare: int = 0, dtypes: tuple[str, ...] = ()) -> Product:
+    """One product.
+
+    Args:
+        largest: size of most dimensions.
+        rare: now and then a dimension up to this.
+        dtypes: input types; all that have kernels by default.
+    """
+    a_dtype = draw(st.sampled_from(dtypes or features.dtypes()))
+    pairs = FP8 if a_dtype in FP8 else INT8 if a_dtype in INT8 else (a_dtype,)
+    b_dtype = draw(st.sampled_from([d for d in pairs if features.has(d)]))
+    m, n, k = (draw(sizes(largest)) for _ in range(3))
+    if rare and draw(st.integers(0, 19)) == 0:
+        which, value = draw(st.sampled_from("mnk")), draw(st.integers(largest, rare))
+        m, n, k = (value if name == which else size for name, size in zip("mnk", (m, n, k)))
+    fields = {"m": m, "n": n, "k": k, "a_dtype": a_dtype, "b_dtype": b_dtype}
+    fields |= {"integers": draw(st.integers(0, 3)) == 0, "seed": draw(st.integers(0, 2**16))}
+    fields |= {
+        "a": draw(layouts()),
+        "b": draw(layouts()),
+        "out": draw(st.none() | layouts(operand=False)),
+    }
+    if not features.has("out_strides") and fields["out"] is not None and fields["out"].step > 1:
+        fields["out"] = replace(fields["out"], step=1)
+    if features.has("batches") and draw(st.integers(0, 2)) == 0:
+        fields |= draw(st.sampled_from(_BATCHES))
+    scaled = a_dtype in FP8 and features.has("scaled_matmul") and draw(st.booleans())
+    if scaled:
+        fields |= {"scale_a": draw(st.sampled_from(("tensor", "rows"))), "scale_b": draw(st.sampled_from(("tensor", "columns")))}
+        fields |= {"a_batch": (), "b_batch": ()}
+    fields |= draw(_outputs(a_dtype, fields["out"] is not None))
+    if fields["out_dtype"] != "s32":
+        fields |= draw(_epilogues(scaled))
+    fields |= draw(_choices(a_dtype, scaled))
+    return Product(**fields)
+
+
+_BATCHES = [
+    {"a_batch": (3,), "b_batch": (3,)}, {"a_batch": (2,), "b_batch": ()}, {"a_batch": (), "b_batch": (4,)},
+    {"a_batch": (1,), "b_batch": (5,)}, {"a_batch": (2, 1), "b_batch": (3,)}, {"a_batch": (0,), "b_batch": (1,)},
+    {"a_batch": (2, 2), "b_batch": (2, 2)},
+]  # fmt: skip
+
+
+@st.composite
+def _outputs(draw: st.DrawFn, a_dtype: str, named: bool) -> dict[str, object]:
+    """An output type, which must be named if `out` is given."""
+    if a_dtype in INT8:
+        return {"out_dtype": draw(st.sampled_from(("s32", *FLOATS)))}
+    known = [*FLOATS, *((d for d in FP8) if features.has("e4m3") else ())]
+    name = draw(st.sampled_from(known) if named else st.sampled_from([None, *known]))
+    return {"out_dtype": name}
+
+
+@st.composite
+def _epilogues(draw: st.DrawFn, scaled: bool) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    if features.has("bias") and draw(st.booleans()):
+        fields["bias"] = draw(terms(("vector", "row") if scaled else ("vector", "row", "column")))
+    if scaled or not features.has("alpha") or draw(st.booleans()):
+        return fields
+    fields["alpha"] = draw(st.sampled_from((1.0, 0.5, -2.0, 0.0)))
+    if draw(st.booleans()):
+        fields |= {"c": draw(terms(("full", "row", "column", "one"))), "beta": draw(st.sampled_from((0.0, 1.0, -0.5)))}
+    if draw(st.booleans()):
+        fields["activation"] = draw(st.sampled_from(ACTIVATIONS))
+    if draw(st.integers(0, 2)) == 0:
+        fields["residual"] = draw(terms(("full", "row", "column", "one")))
+    return fields
+
+
+@st.composite
+def _choices(draw: st.DrawFn, a_dtype: str, scaled: bool) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    named = sorted({k.schedule.value for k in features.usable_kernels() if k.input == features.KERNEL_INPUTS[a_dtype]})
+    if not scaled and draw(st.booleans()):
+        fields["schedule"] = draw(st.sampled_from(named))
+    if a_dtype == "fp32":
+        fields["precision"] = draw(st.sampled_from(("tf32", "tf32", "fp32")))
+    if a_dtype in FP8 and features.has("use_fast_accum"):
+        fields["use_fast_accum"] = draw(st.booleans())
+    if "schedule" not in fields and not scaled and features.has("batch_invariant"):
+        fields["batch_invariant"] = draw(st.integers(0, 5)) == 0
+    return fields
