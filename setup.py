@@ -46,7 +46,7 @@ def requirements():
     """An extension works with the minor version of torch it was built against; a looser bound would let pip install
     `.` beside the newest torch, which could not load it. Without torch (an sdist) only the range is known."""
     built = torch_version()
-    return ["torch>=2.10" if built is None else f"torch=={'.'.join(built.split('.')[:2])}.*", "typer>=0.12"]
+    return ["torch>=2.10" if built is None else f"torch=={'.'.join(built.split('.')[:2])}.*", "typer>=0.12", "rich>=13"]
 
 
 def build_folder():

@@ -14,6 +14,7 @@ import torch
 
 from . import _extension
 from .config import Config, matching
+from .errors import ShapeError, sentence
 from .registry import Kernel, all_kernels, by_name
 
 _DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
@@ -95,6 +96,12 @@ def resolve(kernel: str | Kernel | Config) -> Kernel:
         return kernel
     exact = by_name().get(kernel) if isinstance(kernel, str) else None
     return exact or matching(kernel, [k for k in all_kernels() if k.emulated], None, "bf16")[0]
+
+
+def check_extents(m: int, n: int, k: int) -> None:
+    """Raises ShapeError where there is no product to run."""
+    if not all(isinstance(extent, int) and extent > 0 for extent in (m, n, k)):
+        raise ShapeError(sentence("an empty product runs no kernel", got=f"M, N, K = {m!r}, {n!r}, {k!r}", expected="three positive integers"))
 
 
 @dataclass(frozen=True)
@@ -180,6 +187,7 @@ def check(
         A report; print it to read it.
     """
     found = resolve(kernel)
+    check_extents(m, n, k)
     operands = Operands.of(found, m, n, k, out_dtype)
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     sm_count = max(sm_count, found.cluster_size)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _extension, manifest
-from .errors import ArgumentError, ConfigError, nearest, sentence
+from .errors import ArgumentError, ConfigError, did_you_mean, nearest, sentence
 from .registry import Kernel
 from .schedule import Schedule
 
@@ -46,6 +46,16 @@ class Config:
     store: str | None = None
     consumers: int | None = None
     accumulate: str | None = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Config:
+        """Says what was meant, where dataclasses would say only that a keyword is unexpected."""
+        names = [f.name for f in dataclasses.fields(cls)]
+        for name in kwargs:
+            if name not in names:
+                raise ArgumentError(
+                    sentence(f"Config has no field {name!r}", expected=f"of {', '.join(names)}", fix=did_you_mean(name, names))
+                )
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for name, lengths in (("tile", (2, 3)), ("cluster", (2,))):

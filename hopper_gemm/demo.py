@@ -12,8 +12,8 @@ from .device import device_info, unavailable_reason
 from .emulation import emulator
 from .explanation import explain
 from .ops import matmul
+from .cli.output import print_table
 from .schedule import AUTO, Schedule
-from .text_table import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ def run_demo(console: Console, seed: int) -> bool:
                 )
             )
     console.print(f"c = matmul(a, b): bf16, {m} x {n} x {k}")
-    console.print(text_table(("schedule", "kernel", "error / bound", "time"), rows))
+    print_table(("schedule", "kernel", "error / bound", "time"), rows, console)
     console.print("All within the bound of the float64 reference." if all_right else "A result is wrong.")
     return all_right
 

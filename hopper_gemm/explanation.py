@@ -10,7 +10,7 @@ from .checks import check_grad, check_memory, check_tensors
 from .config import Config
 from .device import card_of
 from .emulation import current_emulator
-from .errors import UnsupportedProblemError, sentence
+from .errors import ArgumentError, UnsupportedProblemError, sentence
 from .plan import Plan, Request, make_plan
 from .problem import Problem, read_problem
 from .registry import all_kernels
@@ -70,7 +70,7 @@ class Explanation:
 def explain(
     a: torch.Tensor,
     b: torch.Tensor,
-    *,
+    *others: object,
     out: torch.Tensor | None = None,
     out_dtype: torch.dtype | None = None,
     schedule: str | Schedule = "auto",
@@ -84,6 +84,16 @@ def explain(
     Raises:
         What `matmul` raises for the same arguments; UnsupportedProblemError for an empty product, which runs no kernel.
     """
+    if others or isinstance(a, int):
+        given = ", ".join(repr(x) if isinstance(x, int) else type(x).__name__ for x in (a, b, *others))
+        raise ArgumentError(
+            sentence(
+                "explain takes the two tensors of the product",
+                got=given,
+                fix="for a shape alone, pass torch.empty(M, K, dtype=torch.bfloat16) and torch.empty(N, K, dtype=torch.bfloat16).t(), "
+                "or ask on the command line: hopper-gemm explain M N K",
+            )
+        )
     request = Request(schedule, config)
     check_tensors(a, b, out)
     problem = read_problem(a, b, out, out_dtype, accumulate, str(request))

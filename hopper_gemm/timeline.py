@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .check import Operands, emulated, resolve
+from .check import Operands, check_extents, emulated, resolve
 from .config import Config
 from .registry import Kernel
 
@@ -91,6 +91,7 @@ def timeline(kernel: str | Kernel | Config, m: int, n: int, k: int, *, sm_count:
     >>> hopper_gemm.timeline("bf16_bf16_f32_tn_128x128x64_c1x1_s6_pingpong_tma", 512, 512, 512).save("pingpong.svg")
     """
     found = resolve(kernel)
+    check_extents(m, n, k)
     report = emulated(found, Operands.of(found, m, n, k), timed=True, trace=True, protocol_only=True, sm_count=max(sm_count, found.cluster_size))
     events = [
         Event(e["begin"], e["end"], e["cta"], e["warpgroup"], ACTIVITIES[e["activity"]], f"{ACTIVITIES[e['activity']]} {e['tile']}")

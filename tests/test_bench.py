@@ -9,7 +9,16 @@ import pytest
 
 from hopper_gemm import errors
 from hopper_gemm.bench import environment, measure, runner, suites
-from hopper_gemm.bench.suites import Case, cases_of, load_suite, parse_shapes, suite_names
+from hopper_gemm.bench.suites import (
+    Case,
+    cases_of,
+    load_model_layers,
+    load_suite,
+    model_names,
+    parse_extents,
+    parse_shapes,
+    suite_names,
+)
 
 
 def test_every_suite_loads():
@@ -33,6 +42,27 @@ def test_shapes():
     for bad in ("", "1x2", "axbxc", "0", "-1"):
         with pytest.raises(errors.OptionError, match="not a shape"):
             parse_shapes(bad)
+
+
+def test_ranges_of_shapes():
+    assert parse_extents("4096") == [4096] and parse_extents("512:5000") == [512, 1024, 2048, 4096]
+    assert parse_extents("1:64:*4") == [1, 4, 16, 64] and parse_extents("1024:2048:512") == [1024, 1536, 2048]
+    assert parse_shapes("64:128") == [(64, 64, 64), (128, 128, 128)]
+    assert parse_shapes("1:2x8x16:32, 5") == [(1, 8, 16), (1, 8, 32), (2, 8, 16), (2, 8, 32), (5, 5, 5)]
+    for bad in ("2:1", "0:4", "1:4:*1", "1:4:0", "1:2:3:4", "a:b"):
+        with pytest.raises(errors.OptionError, match="not a shape"):
+            parse_shapes(bad)
+
+
+def test_layers_of_models():
+    cases = load_model_layers("llama-3-8b", [1, 4096])
+    assert [(c.m, c.n, c.k) for c in cases[:2]] == [(1, 6144, 4096), (1, 4096, 4096)] and len(cases) == 10
+    assert cases[0].label == "qkv" and cases[-1] == Case(4096, 128256, 4096)
+    assert {"llama-3-8b", "llama-3-70b", "deepseek-v3"} <= set(model_names())
+    for name in model_names():
+        assert all(c.n % 64 == 0 and c.k % 64 == 0 for c in load_model_layers(name, [16], ["tn"], ["fp16"]))
+    with pytest.raises(errors.OptionError, match="did you mean 'llama-3-8b'|Did you mean 'llama-3-8b'"):
+        load_model_layers("llama-3-8", [1])
 
 
 def test_inputs_rotate_beyond_the_l2():

@@ -14,7 +14,7 @@ pytest.importorskip("rich")
 from rich.console import Console
 
 from hopper_gemm import _extension, registry
-from hopper_gemm.bench import measure, report, runner
+from hopper_gemm.bench import measure, peers, report, runner
 from hopper_gemm.bench.runner import BenchOptions, run_bench
 from hopper_gemm.bench.suites import Case
 from hopper_gemm.selector import Card
@@ -126,14 +126,32 @@ def test_time_limit(library):
     assert run_bench([Case(64, 64, 64)], options)["rows"] == [] and "1 cases left out" in notes[0]
 
 
-def test_the_report_prints_rows_and_means(library, capsys, tmp_path):
-    report.run_and_print(
-        Console(width=200, soft_wrap=True), suite=None, shapes="64", layouts=["tn", "tt"], dtypes=None,
-        schedules=["auto"], kernels=None, rounds=1, best=8, mode="sustained", seconds=1e9, seed=0,
-        json_path=tmp_path / "r.json",
-    )  # fmt: skip
+def test_peers_run_in_the_same_rounds_or_are_left_out_with_a_note(library, monkeypatch):
+    def made(case, operands):
+        return operands.torch_call
+
+    def absent(case, operands):
+        raise ModuleNotFoundError("No module named 'deep_gemm'")
+
+    monkeypatch.setattr(peers, "_PEERS", {"compile": made, "deep_gemm": absent})
+    notes = []
+    result = run_bench([Case(64, 64, 64)], BenchOptions(rounds=2, peers=("compile", "deep_gemm"), on_note=notes.append))
+    assert [r["schedule"] for r in result["rows"]] == ["auto", "compile"] and result["rows"][1]["kernel"] == "compile"
+    assert result["rows"][1]["ratio"] > 0 and len(notes) == 1 and "deep_gemm is left out" in notes[0]
+
+
+def test_the_report_prints_rows_and_means(library, capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(report, "card_of", lambda index: Card())
+    options = BenchOptions(rounds=1, json_path=tmp_path / "r.json")
+    cases = [Case(64, 64, 64, label="qkv"), Case(64, 64, 64, layout="tt")]
+    report.run_and_print(Console(width=200, soft_wrap=True), cases, options, csv_path=tmp_path / "r.csv", plot_folder=tmp_path)
     text = capsys.readouterr().out
-    assert text.count("64x64x64") == 2 and "auto: geometric mean" in text and "2 rows" in text
+    assert text.count("64x64x64") == 2 and "auto: geometric mean" in text and "2 rows" in text and "(qkv)" in text
+    lines = (tmp_path / "r.csv").read_text().splitlines()
+    assert lines[0].startswith("label,m,n,k,dtype,layout,schedule,kernel,us") and [x.split(",")[1] for x in lines[1:]] == ["64", "64"]
+    for name in ("roofline", "ratios", "sizes"):
+        assert (tmp_path / f"{name}.svg").stat().st_size > 5000 and (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_every_ablation_group_names_kernels_of_the_manifests_and_gives_rows(library, monkeypatch):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import pickle
+
 import pytest
 import torch
 
 import hopper_gemm
-from hopper_gemm import Config, Schedule, kernels, manifest
+from hopper_gemm import Config, Schedule, errors, kernels, manifest
 from hopper_gemm.config import matching, parse_name
 from hopper_gemm.registry import all_kernels
 
@@ -84,3 +88,12 @@ def test_fp16_sums_only_where_asked_for():
 
 def test_config_text():
     assert str(Config(tile=[128, 256], stages=4)) == "Config(tile=(128, 256), stages=4)"
+
+
+def test_a_field_that_does_not_exist_is_answered_with_the_one_that_was_meant():
+    with pytest.raises(errors.ArgumentError, match=r"no field 'tiles'.*did you mean 'tile'|no field 'tiles'.*Did you mean 'tile'"):
+        Config(tiles=(128, 256))
+    with pytest.raises(TypeError, match="Expected of tile, cluster"):
+        Config(nonsense=1)
+    for copied in (copy.copy(Config(stages=4)), pickle.loads(pickle.dumps(Config(stages=4))), dataclasses.replace(Config(), stages=4)):
+        assert copied == Config(stages=4)

@@ -107,3 +107,9 @@ def test_the_nearest_kernel_of_another_layout_is_one_that_runs():
         twin = name.replace("_tn_", "_tt_")
         assert f"nearest kernel is {twin}" in str(caught.value)
         assert Reference(a, b).problem_with(matmul(a, b, config=twin)) == ""
+
+
+def test_explain_of_numbers_says_what_it_takes():
+    for arguments in ((4096, 4096, 4096), (4096, 4096), (torch.ones(8, 8), torch.ones(8, 8), 8)):
+        with pytest.raises(errors.ArgumentError, match="takes the two tensors.*hopper-gemm explain"):
+            hopper_gemm.explain(*arguments)

@@ -18,11 +18,11 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 def environment(mode: str) -> dict[str, Any]:
     """The head of a result file."""
-    smi = _smi("power.limit", "clocks.current.sm")
+    power, clock = smi("power.limit", "clocks.current.sm")
     return {
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "power_limit_w": smi[0],
-        "sm_clock_mhz": smi[1],
+        "power_limit_w": _number(power),
+        "sm_clock_mhz": _number(clock),
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "commit": commit(),
@@ -58,15 +58,18 @@ def commit() -> str | None:
     return head + ("+" if _run(["git", "-C", str(_ROOT), "status", "--porcelain", "--untracked-files=no"]) else "")
 
 
-def _smi(*fields: str) -> list[float | None]:
+def smi(*fields: str) -> list[str | None]:
+    """What nvidia-smi says about the first GPU, None where it says nothing."""
     text = _run(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits", "--id=0"])
-    values: list[float | None] = []
-    for word in (text or "").split(","):
-        try:
-            values.append(float(word))
-        except ValueError:
-            values.append(None)
-    return (values + [None] * len(fields))[: len(fields)]
+    words: list[str | None] = [word.strip() or None for word in (text or "").split(",")]
+    return (words + [None] * len(fields))[: len(fields)]
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text or "")
+    except ValueError:
+        return None
 
 
 def _run(command: list[str]) -> str | None:

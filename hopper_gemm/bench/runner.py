@@ -25,6 +25,7 @@ from ..selector import load_model
 from ..walk import Walk
 from . import measure
 from .environment import environment
+from .peers import peer_call
 from .suites import Case
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -37,6 +38,7 @@ class BenchOptions:
     Args:
         schedules: names, "auto" or "all" (the five and auto).
         kernels: a glob: also every kernel it matches, by name.
+        peers: other libraries to time in the same rounds (peers.py).
         rounds: interleaved rounds per case.
         best: if more candidates than this, a short pass first picks these.
         mode: "sustained" (back to back) or "burst" (250 ms idle before each measurement).
@@ -45,6 +47,7 @@ class BenchOptions:
 
     schedules: Sequence[str] = ("auto",)
     kernels: str | None = None
+    peers: Sequence[str] = ()
     rounds: int = 12
     best: int = 8
     mode: str = "sustained"
@@ -53,6 +56,7 @@ class BenchOptions:
     json_path: Path | None = None
     on_row: Callable[[dict[str, Any]], None] = field(default=lambda row: None)
     on_note: Callable[[str], None] = field(default=lambda text: None)
+    on_case: Callable[[Case], None] = field(default=lambda case: None)  # it is finished
 
 
 def run_bench(cases: Sequence[Case], options: BenchOptions) -> dict[str, Any]:
@@ -71,6 +75,7 @@ def run_bench(cases: Sequence[Case], options: BenchOptions) -> dict[str, Any]:
         for row in _rows(case, options):
             result["rows"].append(row)
             options.on_row(row)
+        options.on_case(case)
         if options.json_path:
             write_json(options.json_path, result)
     return result
@@ -111,6 +116,7 @@ def _rows(case: Case, options: BenchOptions) -> Iterator[dict[str, Any]]:
     calls = {"torch": sets.torch_call} | {
         name: sets.kernel_call(e.plan.kernel, e.plan.chosen.walk) for name, e in entries.items()
     }
+    calls |= _peer_calls(case, sets, options)
     candidates = measure.capture(calls, sets.count, lambda name, e: options.on_note(f"{case}: {name} failed: {e}"))
     for name in [n for n in candidates if n != "torch" and not sets.agrees(calls[n])]:
         options.on_note(f"{case}: {name} gives a wrong result and is left out")
@@ -118,22 +124,23 @@ def _rows(case: Case, options: BenchOptions) -> Iterator[dict[str, Any]]:
     order = random.Random(options.seed)
     if len(candidates) > options.best + 1:
         short = measure.time_interleaved(candidates, 3, order=order, shortened=0.2)
-        keep = sorted((n for n in short if n != "torch"), key=lambda n: short[n].us)[: options.best]
-        candidates = {n: c for n, c in candidates.items() if n in ("torch", *keep)}
+        keep = sorted((n for n in short if n in entries), key=lambda n: short[n].us)[: options.best]
+        candidates = {n: c for n, c in candidates.items() if n in keep or n not in entries}
     idle = 0.25 if options.mode == "burst" else 0.0
     times = measure.time_interleaved(candidates, options.rounds, order=order, idle_s=idle)
     for name, timing in times.items():
         if name == "torch":
             continue
-        entry, baseline = entries[name], times.get("torch")
+        entry, baseline = entries.get(name), times.get("torch")
         yield {
+            **({"label": case.label} if case.label else {}),
             "m": case.m,
             "n": case.n,
             "k": case.k,
             "dtype": case.dtype,
             "layout": case.layout,
-            "schedule": entry.asked,
-            "kernel": entry.plan.kernel.name,
+            "schedule": entry.asked if entry else name,
+            "kernel": entry.plan.kernel.name if entry else name,
             "us": round(timing.us, 3),
             "torch_us": round(baseline.us, 3) if baseline else None,
             "ratio": round(timing.ratio_to(baseline), 4) if baseline else None,
@@ -143,15 +150,23 @@ def _rows(case: Case, options: BenchOptions) -> Iterator[dict[str, Any]]:
 
 def _problem(case: Case, options: BenchOptions) -> Problem | None:
     a_shape, b_shape = _stored_shapes(case)
-    dtype = "bf16" if case.dtype == "bf16" else "f16"
     try:
         for name, shape in (("a", a_shape), ("b", b_shape)):
             operand_majors(Matrix(name, shape, (shape[1], 1), 2), 1, "the benchmark")
     except HopperGemmError as error:
         options.on_note(f"{case}: {error}")
         return None
-    a_major, b_major = "k" if case.layout[0] == "t" else "mn", "k" if case.layout[1] == "n" else "mn"
-    return Problem(case.m, case.n, case.k, dtype, dtype, (a_major,), (b_major,))
+    return case.problem()
+
+
+def _peer_calls(case: Case, sets: Operands, options: BenchOptions) -> dict[str, measure.Call]:
+    calls = {}
+    for name in options.peers:
+        try:
+            calls[name] = peer_call(name, case, sets)
+        except (ImportError, ValueError) as error:
+            options.on_note(f"{case}: {name} is left out: {error}")
+    return calls
 
 
 def _entries(problem: Problem, options: BenchOptions) -> dict[str, _Entry]:

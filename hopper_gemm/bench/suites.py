@@ -1,16 +1,21 @@
-"""What to measure: suites of shapes in data files, and shapes given by hand.
+"""What to measure: suites of shapes in data files, the layers of known models, and shapes given by hand.
 
 A suite is a JSON file in suites/: {"about": text, "shapes": [[m, n, k], ...], "layouts": [...], "dtypes": [...]}.
+A model is an entry of models.json: the (N, K) of its matrices, to be multiplied by some number of tokens M.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ..errors import OptionError, did_you_mean, sentence
+from ..problem import Problem
 
 LAYOUTS = ("tn", "tt", "nn", "nt")
 DTYPES = ("bf16", "fp16")
@@ -26,6 +31,13 @@ class Case:
     k: int
     dtype: str = "bf16"
     layout: str = "tn"
+    label: str = field(default="", compare=False)  # the layer of a model
+
+    def problem(self) -> Problem:
+        """As the selector sees it."""
+        name = "bf16" if self.dtype == "bf16" else "f16"
+        a_major, b_major = "k" if self.layout[0] == "t" else "mn", "k" if self.layout[1] == "n" else "mn"
+        return Problem(self.m, self.n, self.k, name, name, (a_major,), (b_major,))
 
     def __str__(self) -> str:
         return f"{self.m}x{self.n}x{self.k} {self.dtype} {self.layout}"
@@ -62,17 +74,74 @@ def cases_of(shapes: Sequence[tuple[int, ...]], layouts: Sequence[str], dtypes: 
     return [Case(m, n, k, dtype, layout) for dtype in dtypes for m, n, k in shapes for layout in layouts]
 
 
+def model_names() -> list[str]:
+    return sorted(_models())
+
+
+def load_model_layers(
+    name: str, tokens: Sequence[int], layouts: Sequence[str] | None = None, dtypes: Sequence[str] | None = None
+) -> list[Case]:
+    """The products of a model's layers for some numbers of tokens (rows of A).
+
+    Raises:
+        OptionError: no such model, layout or dtype.
+    """
+    known = _models()
+    if name not in known:
+        raise OptionError(
+            sentence(f"unknown model {name!r}", expected=f"one of {', '.join(sorted(known))}", fix=did_you_mean(name, known))
+        )
+    layers = known[name]["layers"].items()
+    return [
+        replace(case, label=layer)
+        for m, (layer, (n, k)) in itertools.product(tokens, layers)
+        for case in cases_of([(m, n, k)], layouts or ["tn"], dtypes or ["bf16"])
+    ]
+
+
+def _models() -> dict[str, Any]:
+    models: dict[str, Any] = json.loads(Path(__file__).with_name("models.json").read_text(encoding="utf-8"))
+    return models
+
+
+_EXTENT = re.compile(r"(\d+)(?::(\d+)(?::(\*?)(\d+))?)?")
+
+
+def parse_extents(text: str) -> list[int]:
+    """"4096", "1024:4096" (a doubling range), "1024:4096:512" (a step) or "1:4096:*4" (a factor), ends included.
+
+    Raises:
+        OptionError: not that.
+    """
+    match = _EXTENT.fullmatch(text.strip())
+    first, last, times, by = match.groups() if match else ("0", None, None, None)
+    low, high = int(first), int(last or first)
+    multiplied = bool(times) or by is None
+    step = int(by) if by else 2
+    if not 0 < low <= high or step < (2 if multiplied else 1):
+        raise OptionError(
+            sentence("not a size or a range", got=repr(text), expected="a number, first:last, first:last:step or first:last:*factor")
+        )
+    values = [low]
+    while (following := values[-1] * step if multiplied else values[-1] + step) <= high:
+        values.append(following)
+    return values
+
+
 def parse_shapes(text: str) -> list[tuple[int, int, int]]:
-    """Shapes from "4096x4096x4096,8192" (a single number is a cube).
+    """Shapes from "4096x4096x4096,8192" (a single number is a cube); each extent can be a range.
 
     Raises:
         OptionError: not such a list.
     """
-    shapes = []
+    shapes: list[tuple[int, int, int]] = []
     for word in text.replace(";", ",").split(","):
         parts = word.strip().lower().split("x")
-        if not all(part.isdigit() and int(part) > 0 for part in parts) or len(parts) not in (1, 3):
+        if len(parts) not in (1, 3):
             raise OptionError(sentence("not a shape", got=repr(word), expected="MxNxK, or one number for a cube"))
-        numbers = [int(part) for part in parts] * (3 // len(parts))
-        shapes.append((numbers[0], numbers[1], numbers[2]))
+        try:
+            ranges = [parse_extents(part) for part in parts]
+        except OptionError as error:
+            raise OptionError(f"not a shape: {word!r}. {error}") from None
+        shapes += [(n, n, n) for n in ranges[0]] if len(parts) == 1 else list(itertools.product(*ranges))  # type: ignore[arg-type]
     return shapes
