@@ -3,7 +3,7 @@
     python tests/parity/golden.py pack RAW GOLDEN       raw words to xz
     python tests/parity/golden.py compare GOLDEN RAW    prints the record: bit-equal cases, ulp table, answered questions
 
-A case is a name, a kind (exact, random, question) and 32-bit words.
+A case is a name, a kind (exact, random, question, refused) and 32-bit words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
-KINDS = ("exact", "random", "question")
+KINDS = ("exact", "random", "question", "refused")
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Record:
     ulps: dict[str, tuple[float, float]]
     questions: dict[str, int]
     missing: list[str]
+    refused: list[str]  # by both machines; a case that only one refuses is unequal
 
     def __str__(self) -> str:
         exact = len(self.equal) + len(self.unequal)
@@ -63,15 +64,21 @@ class Record:
         lines += [f"  differs in {count} words: {name}" for name, count in self.unequal.items()]
         lines += [f"  {name}: largest {most:.2f}, mean {mean:.3f} ulp" for name, (most, mean) in self.ulps.items()]
         lines += [f"  question, {'as modelled' if not count else f'{count} words differ from the model'}: {n}" for n, count in self.questions.items()]
+        lines += [f"  refused by both: {name}" for name in self.refused]
         lines += [f"  not in both: {name}" for name in self.missing]
         return "\n".join(lines)
 
 
 def compare(golden: dict[str, Case], other: dict[str, Case]) -> Record:
-    record = Record([], {}, {}, {}, sorted(golden.keys() ^ other.keys()))
+    record = Record([], {}, {}, {}, sorted(golden.keys() ^ other.keys()), [])
     for name in [name for name in golden if name in other]:
         kind, first, second = golden[name].kind, golden[name].words, other[name].words
-        if kind == "random":
+        if "refused" in (kind, other[name].kind):
+            if kind == other[name].kind:
+                record.refused.append(name)
+            else:
+                record.unequal[name] = len(first) + len(second)
+        elif kind == "random":
             record.ulps[name] = ulp(name, first, second)
         elif kind == "question":
             record.questions[name] = different(first, second)
