@@ -16,7 +16,7 @@ from golden import compare, read  # noqa: E402
 
 # Summation inside the tensor cores is not IEEE and not documented (f32: bits are cut below the largest product), so
 # random data is compared within a few units of the last place at the size of the largest term.
-MOST_ULPS = {"bf16_f32": 64.0, "f16_f32": 64.0, "f16_f16": 16.0}
+MOST_ULPS = {"bf16_f32": 8.0, "f16_f32": 16.0, "f16_f16": 2.0}  # twice what was recorded
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,6 @@ def test_suite_runs_in_the_emulator(emulated):
 
 
 def test_bit_equal_with_the_card(emulated):
-    if not GOLDEN.exists():
-        pytest.skip("no golden data yet: tests/parity/card.sh")
     record = compare(read(GOLDEN), read(emulated))
     print(record)
     assert not record.unequal and not record.missing, str(record)

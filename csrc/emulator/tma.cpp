@@ -36,6 +36,16 @@ uint32_t checked_box(const TensorMapSpec& spec, const void* pointer, const char*
   return address;
 }
 
+// Where a box may start: rows in whole 16 bytes, stores not before the tensor. Anything else is an illegal instruction
+// (H200, 2026-11-30: the refused cases of tests/golden/parity.golden.xz).
+void check_start(const TensorMapSpec& spec, int c0, int c1, bool is_store, Line line) {
+  const bool whole = c0 * element_bytes(spec.type) % 16 == 0, inside = !is_store || (c0 >= 0 && c1 >= 0);
+  if (whole && inside) return;
+  fail(Finding::alignment, std::string(is_store ? "tma_store" : "tma_load") + " at " + place(line) + " by " + who(self()) +
+           ": a box at element " + std::to_string(c0) + ", row " + std::to_string(c1) + " is an illegal instruction: " +
+           (whole ? "a store does not start before the tensor" : "it starts at whole 16 bytes of a row"));
+}
+
 // When a transfer of `bytes` issued now ends, if transfers of a port follow each other.
 int64_t port_time(int64_t& free_at, uint32_t bytes, int latency) {
   free_at = std::max(free_at, machine->scheduler.now()) + bytes / costs::kPortBytes;
@@ -135,6 +145,7 @@ void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0
   const TensorMapSpec& spec = checked_map(map, "tma_load", line);
   check_grid_order("tma_load", line);
   const uint32_t address = checked_box(spec, destination, "tma_load", line);
+  check_start(spec, c0, c1, false, line);
   const uint32_t barrier_address = window_address(cta, &barrier, "tma_load", line);
   if (cta_mask == kNoMulticast) {
     load_into(cta, spec, address, barrier_address, c0, c1, line);
@@ -155,6 +166,7 @@ void tma_store(const TensorMap& map, const void* source, int c0, int c1, Line li
   const TensorMapSpec& spec = checked_map(map, "tma_store", line);
   check_grid_order("tma_store", line);
   const uint32_t address = checked_box(spec, source, "tma_store", line);
+  check_start(spec, c0, c1, true, line);
   const uint32_t bytes = box_bytes(spec);
   check_store_extent(spec, c0, line);
   const Epoch end = {component_of(cta, thread.stores_component), thread.store_groups_begun};
