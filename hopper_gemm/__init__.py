@@ -5,7 +5,7 @@
 >>> print(hopper_gemm.explain(a, b))                    # which kernel, and why
 """
 
-from . import errors
+from . import errors, torch_ops  # noqa: F401
 from ._version import __version__
 from .check import CheckReport, check
 from .config import Config

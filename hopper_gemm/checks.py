@@ -1,13 +1,12 @@
-"""Refusals: what the arguments of a product are, where they are, whether their memory overlaps, whether they need a
-gradient. Nothing here allocates, launches or writes.
+"""Refusals: what the arguments of a product are, where they are, whether their memory overlaps. Nothing here allocates,
+launches or writes.
 """
 
 from __future__ import annotations
 
 import torch
-from torch.autograd import forward_ad
 
-from .errors import ArgumentError, AutogradError, DeviceError, DTypeError, OverlapError, ShapeError, sentence
+from .errors import ArgumentError, DeviceError, DTypeError, OverlapError, ShapeError, sentence
 from .operands import may_share_memory, misaligned_pointer
 from .problem import INPUT_NAMES, matrix_of
 
@@ -55,36 +54,6 @@ def check_memory(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> 
                     fix=f"leave out= away, or pass {name}.clone()",
                 )
             )
-
-
-def check_grad(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    """Refuses to drop a graph or a tangent silently: there is no backward and no forward derivative yet.
-
-    Raises:
-        AutogradError: grad mode is on and a tensor requires grad, or one carries a forward-mode tangent.
-    """
-    given = [(n, t) for n, t in (("a", a), ("b", b), ("out", out)) if t is not None]
-    if forward_ad._current_level >= 0:
-        dual = [n for n, t in given if forward_ad.unpack_dual(t).tangent is not None]
-        if dual:
-            raise AutogradError(
-                sentence(
-                    "hopper_gemm.matmul has no forward-mode derivative yet, and will not drop a tangent",
-                    got=f"a dual tensor as {' and '.join(dual)}",
-                    fix="for forward-mode differentiation use torch.matmul",
-                )
-            )
-    if not torch.is_grad_enabled():
-        return
-    names = [n for n, t in given if t.requires_grad]
-    if names:
-        raise AutogradError(
-            sentence(
-                "hopper_gemm.matmul has no backward yet, and will not return a result cut off from the graph",
-                got=f"requires_grad=True on {' and '.join(names)} in grad mode",
-                fix=f"call it under torch.no_grad() or pass {names[0]}.detach(); for training use torch.matmul",
-            )
-        )
 
 
 def _check_kinds(a: object, b: object, out: object) -> None:
@@ -140,7 +109,7 @@ def _check_devices(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -
                 fix=f"move them with .to('{next((d for d in devices.values() if d.type == 'cuda'), 'cuda')}')",
             )
         )
-    if a.device.type not in ("cuda", "cpu"):
+    if a.device.type not in ("cuda", "cpu", "meta"):
         raise DeviceError(
             sentence("no kernels for this device", got=str(a.device), expected="CUDA tensors on a Hopper GPU (sm_90)")
         )

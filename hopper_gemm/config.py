@@ -6,6 +6,7 @@ or possible and not built (the nearest built kernels).
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import fnmatch
 import re
@@ -90,6 +91,13 @@ class Config:
     def __str__(self) -> str:
         given = ((f.name, getattr(self, f.name)) for f in dataclasses.fields(self))
         return "Config(" + ", ".join(f"{name}={value!r}" for name, value in given if value is not None) + ")"
+
+    @classmethod
+    def parse(cls, text: str) -> Config:
+        """The config of a text that `str` made: how an operator's schema carries it."""
+        call = ast.parse(text, mode="eval").body
+        assert isinstance(call, ast.Call)
+        return cls(**{str(k.arg): ast.literal_eval(k.value) for k in call.keywords})
 
 
 def matching(config: str | Config, built: Sequence[Kernel], schedule: Schedule | None, input: str) -> list[Kernel]:

@@ -58,7 +58,7 @@ class UnsupportedProblemError(HopperGemmError, NotImplementedError):
 
 
 class AutogradError(HopperGemmError, NotImplementedError):
-    """Inputs that require gradients in grad mode; there is no backward yet."""
+    """A derivative that does not exist: of a product written to out=, or of a dtype without one."""
 
 
 class ExtensionError(HopperGemmError, ImportError):

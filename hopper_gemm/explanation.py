@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from .checks import check_grad, check_memory, check_tensors
+from .checks import check_memory, check_tensors
 from .config import Config
 from .device import card_of
 from .emulation import current_emulator
@@ -97,7 +97,6 @@ def explain(
     request = Request(schedule, config)
     check_tensors(a, b, out)
     problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
-    check_grad(a, b, out)
     check_memory(a, b, out)
     if 0 in (problem.m, problem.n, problem.k):
         raise UnsupportedProblemError(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, NoReturn
 
 import torch
-from torch.autograd import forward_ad
 
 from . import _extension
-from .checks import check_grad, check_memory, check_tensors
+from .checks import check_memory, check_tensors
 from .config import Config
 from .device import card_of
+from .dispatcher import through_dispatcher
 from .emulation import Emulator, require_emulator, run_emulated
 from .errors import did_you_mean, sentence
 from .operands import span_elements
@@ -42,7 +42,8 @@ _launches: dict[tuple[Any, ...], _Launch] = {}
 _C = _extension.load()
 _gemm = _C.gemm
 _empty = torch.empty
-_is_grad_enabled = torch.is_grad_enabled
+_is_plain = _C.is_plain
+_is_compiling = torch.compiler.is_dynamo_compiling
 
 
 def matmul(
@@ -59,7 +60,8 @@ def matmul(
     """Matrix product of two 2-D tensors by one of this library's Hopper kernels.
 
     Every layout runs in place: contiguous, transposed and sliced operands, row-major and column-major `out`. Runs on
-    the current stream of the device of `a`. The same inputs give the same bits.
+    the current stream of the device of `a`. The same inputs give the same bits. Differentiable, and known to
+    torch.compile, vmap and autocast, as `torch.ops.hopper_gemm.matmul`.
 
     Args:
         a: (M, K), bf16 or fp16, on a Hopper GPU (or on the CPU, inside `hopper_gemm.emulator()`).
@@ -78,6 +80,11 @@ def matmul(
         DTypeError, ArgumentError (TypeError); DeviceError (RuntimeError);
         UnsupportedProblemError, AutogradError (NotImplementedError). Always before anything is launched or written.
     """
+    if _is_compiling() or not _is_plain(a, b, out):
+        _check_keywords(unknown)
+        return through_dispatcher(
+            a, b, out, out_dtype=out_dtype, schedule=schedule, config=config, accumulate=accumulate
+        )
     try:
         key: tuple[Any, ...] = (
             a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(),
@@ -90,10 +97,6 @@ def matmul(
         key, launch = (), None
     if launch is None or unknown:
         return _first_call(key, a, b, out, out_dtype, schedule, config, accumulate, unknown)
-    if forward_ad._current_level >= 0:
-        check_grad(a, b, out)
-    if _is_grad_enabled() and (a.requires_grad or b.requires_grad or (out is not None and out.requires_grad)):
-        check_grad(a, b, out)
     a_address, b_address = a.data_ptr(), b.data_ptr()
     if (a_address | b_address) & 15 or not (a_address and b_address):
         check_memory(a, b, out)
@@ -129,7 +132,6 @@ def _first_call(
     check_tensors(a, b, out)
     machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
     problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
-    check_grad(a, b, out)
     check_memory(a, b, out)
     shape = (problem.n, problem.m) if problem.swapped else (problem.m, problem.n)
     given = out is not None

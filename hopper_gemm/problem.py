@@ -100,7 +100,7 @@ def read_problem(
     Raises:
         ArgumentError, DTypeError, OptionError, StrideError, AlignmentError, OverlapError.
     """
-    output = _output_dtype(a, out, out_dtype)
+    output = output_dtype(a, out, out_dtype)
     accumulator = _accumulator(a, accumulate)
     a_matrix, b_matrix = matrix_of("a", a), matrix_of("b", b)
     m, k = a_matrix.shape
@@ -122,7 +122,12 @@ def matrix_of(name: str, tensor: torch.Tensor) -> Matrix:
     return Matrix(name, (rows, columns), (tensor.stride(0), tensor.stride(1)), tensor.element_size())
 
 
-def _output_dtype(a: torch.Tensor, out: torch.Tensor | None, out_dtype: object) -> torch.dtype:
+def output_dtype(a: torch.Tensor, out: torch.Tensor | None, out_dtype: object) -> torch.dtype:
+    """The dtype of the result.
+
+    Raises:
+        ArgumentError, DTypeError.
+    """
     expected = "torch.bfloat16, torch.float16 or torch.float32"
     if out_dtype is not None and not isinstance(out_dtype, torch.dtype):
         raise ArgumentError(sentence("out_dtype is not a torch.dtype", got=repr(out_dtype), expected=expected))

@@ -189,8 +189,7 @@ def test_addresses_may_differ_between_calls_of_one_shape():
     assert bool((matmul(x, ones(64, 64), out=torch.empty_like(x)) == 64).all())
     with pytest.raises(errors.OverlapError):
         matmul(x, ones(64, 64), out=x)
-    with pytest.raises(errors.AutogradError):
-        matmul(ones(64, 64).requires_grad_(), ones(64, 64))
+    assert matmul(ones(64, 64).requires_grad_(), ones(64, 64)).grad_fn is not None
 
 
 def test_empty_products():

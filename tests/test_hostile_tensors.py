@@ -28,9 +28,9 @@ def pair() -> tuple[torch.Tensor, torch.Tensor]:
     return operands(Shape(40, 24, 64), "tn", torch.bfloat16)
 
 
-def test_a_wrapper_without_memory_is_refused():
+def test_a_wrapper_without_memory_is_asked_itself():
     a, b = pair()
-    with hopper_gemm.emulator(), pytest.raises(errors.ArgumentError, match="no memory"):
+    with hopper_gemm.emulator(), pytest.raises(NotImplementedError, match="hopper_gemm.matmul"):
         matmul(Wrapper(a), b)
 
 
@@ -46,9 +46,9 @@ def test_a_view_with_its_negative_bit_set_is_refused():
 def test_a_forward_mode_tangent_is_not_dropped():
     a, b = pair()
     with hopper_gemm.emulator(), torch.autograd.forward_ad.dual_level():
-        matmul(a, b)
-        with pytest.raises(errors.AutogradError, match="tangent"):
-            matmul(torch.autograd.forward_ad.make_dual(a, torch.ones_like(a)), b)
+        y = matmul(torch.autograd.forward_ad.make_dual(a, torch.ones_like(a)), b)
+        tangent = torch.autograd.forward_ad.unpack_dual(y).tangent
+    assert Reference(torch.ones_like(a), b).problem_with(tangent) == ""
 
 
 @pytest.mark.parametrize("raster", [0, 1])
@@ -90,8 +90,6 @@ def test_an_emulator_has_whole_sms(sm_count):
 
 def test_explain_refuses_what_matmul_refuses():
     a, b = pair()
-    with pytest.raises(errors.AutogradError):
-        hopper_gemm.explain(a.clone().requires_grad_(), b)
     with pytest.raises(errors.AlignmentError):
         hopper_gemm.explain(torch.zeros(40 * 64 + 1, dtype=torch.bfloat16)[1:].view(40, 64), b)
     with pytest.raises(errors.UnsupportedProblemError, match="empty product"):

@@ -94,15 +94,25 @@ def test_addresses_are_checked_on_every_call(pretend_gpu: PretendGpu):  # noqa: 
     assert pretend_gpu.plans == 3
 
 
-def test_grad_is_checked_on_every_call(pretend_gpu: PretendGpu):  # noqa: F811
+def test_grad_is_asked_for_on_every_call(pretend_gpu: PretendGpu):  # noqa: F811
     a, b = ones(64, 64), ones(64, 64)
-    matmul(a, b)
+    assert matmul(a, b).grad_fn is None
     a.requires_grad_()
-    with pytest.raises(errors.AutogradError):
-        matmul(a, b)
+    assert matmul(a, b).grad_fn is not None
     with torch.no_grad():
-        matmul(a, b)
+        assert matmul(a, b).grad_fn is None
+    with pytest.raises(errors.AutogradError):
+        matmul(a, b, out=ones(64, 64))
     assert pretend_gpu.plans == 1
+
+
+def test_a_plain_call_does_not_touch_the_dispatcher(pretend_gpu: PretendGpu, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(ops, "through_dispatcher", None)
+    a, b = ones(64, 64), torch.nn.Parameter(ones(64, 64))
+    with torch.no_grad():
+        assert bool((matmul(a, b) == 64).all())
+    with torch.inference_mode():
+        assert bool((matmul(a, b) == 64).all())
 
 
 def test_keywords_are_checked_on_every_call(pretend_gpu: PretendGpu):  # noqa: F811

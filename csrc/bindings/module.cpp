@@ -3,6 +3,7 @@
 #include <c10/core/DeviceGuard.h>
 
 #include "dicts.h"
+#include "dispatch_state.h"
 #include "runtime.h"
 #include "stream.h"
 #include "tensors.h"
@@ -111,6 +112,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
         py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false,
         py::arg("protocol_only") = false, py::arg("keep_findings") = false, py::arg("exchanged") = false);
+  static PyMethodDef is_plain_method{"is_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&is_plain)), METH_FASTCALL,
+                                     "Whether a product of these tensors needs nothing of torch's dispatcher"};
+  m.attr("is_plain") = py::reinterpret_steal<py::object>(PyCFunction_New(&is_plain_method, nullptr));
   m.def("problem_error", &problem_error_torch, "Why a kernel cannot run a problem, '' if it can",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("exchanged") = false);
   m.def("launch_shape", &launch_shape_torch, "Grid, cluster, threads, shared memory, tiles and store path of a launch",

@@ -1,0 +1,55 @@
+// Asks what the dispatcher would ask: the key sets of the tensors, and the keys this thread includes and excludes.
+#include "dispatch_state.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+namespace hopper_gemm {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+
+// Keys under which the kernel may be launched directly: memory of some layout, the autograd keys that every tensor
+// carries (whether they matter is asked below), and the views that the kernel's own checks refuse with a sentence.
+constexpr DispatchKeySet kOrdinary =
+    DispatchKeySet({DispatchKey::Dense, DispatchKey::Sparse, DispatchKey::SparseCsr, DispatchKey::Quantized,
+                    DispatchKey::NestedTensor, DispatchKey::MkldnnCPU, DispatchKey::BackendSelect, DispatchKey::ADInplaceOrView,
+                    DispatchKey::Negative, DispatchKey::Conjugate, DispatchKey::ZeroTensor}) |
+    c10::autograd_dispatch_keyset;
+
+// Functionality bits lie above the backend bits.
+bool has_more_than(DispatchKeySet keys, DispatchKeySet ordinary) {
+  return ((keys - ordinary).raw_repr() & ~uint64_t{c10::full_backend_mask}) != 0;
+}
+
+bool is_differentiated(const at::Tensor& tensor, bool grad_mode) {
+  return (grad_mode && tensor.requires_grad()) || tensor._fw_grad(0).defined();
+}
+
+}  // namespace
+
+PyObject* is_plain(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  HANDLE_TH_ERRORS
+  const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
+  const bool grad_mode = c10::GradMode::is_enabled();
+  const bool below_autograd = local.excluded_.has_any(c10::autograd_dispatch_keyset);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* const argument = arguments[i];
+    if (argument == Py_None) continue;
+    if (!THPVariable_CheckExact(argument)) {
+      if (!THPVariable_Check(argument)) continue;
+      Py_RETURN_FALSE;  // a subclass: torch asks its __torch_function__ or __torch_dispatch__
+    }
+    const at::Tensor& tensor = THPVariable_Unpack(argument);
+    if (has_more_than((tensor.key_set() | local.included_) - local.excluded_, kOrdinary)) Py_RETURN_FALSE;
+    if (tensor.is_meta() || (!below_autograd && is_differentiated(tensor, grad_mode))) Py_RETURN_FALSE;
+  }
+  Py_RETURN_TRUE;
+  END_HANDLE_TH_ERRORS
+}
+
+}  // namespace hopper_gemm

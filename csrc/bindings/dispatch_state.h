@@ -1,0 +1,12 @@
+// Whether torch's dispatcher has work of its own to do around a product (gradients, a trace, a mode, autocast, vmap),
+// or the kernel can be launched at once. One question for all tensors: about 0.1 us.
+#pragma once
+#include <torch/csrc/python_headers.h>
+
+namespace hopper_gemm {
+
+// is_plain(*tensors): False if the call must go through torch.ops.hopper_gemm. Arguments that are no tensors are
+// ignored: the checks behind name them.
+PyObject* is_plain(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
+
+}  // namespace hopper_gemm
