@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
-import torch
 
 pytest.importorskip("rich")
 from rich.console import Console
+from support.pretend_time import pretend_time
+from support.programs import load_program
 
 from hopper_gemm import _extension, registry
-from hopper_gemm.bench import measure, peers, report, runner
+from hopper_gemm.bench import peers, report, runner
 from hopper_gemm.bench.runner import BenchOptions, run_bench
 from hopper_gemm.bench.suites import Case
 from hopper_gemm.selector import Card
-
-
-class PretendCandidate:
-    """Calls once and takes as many microseconds as its position."""
-
-    made = 0
-
-    def __init__(self, call, sets, stream):
-        call(0)
-        PretendCandidate.made += 1
-        self.us = float(10 + PretendCandidate.made)
-
-    def round_us(self, shortened: float = 1.0) -> float:
-        return self.us
 
 
 class Library:
@@ -60,19 +45,10 @@ def library(monkeypatch):
     monkeypatch.setattr(registry, "all_kernels", lambda: kernels)
     monkeypatch.setattr(runner, "all_kernels", lambda: kernels)
     monkeypatch.setattr(runner, "card_of", lambda index: Card())
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    monkeypatch.setattr(measure, "Candidate", PretendCandidate)
-    monkeypatch.setattr(measure, "_capture_stream", lambda device: FakeStream())
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda: FakeStream())
-    monkeypatch.setattr(measure, "ROTATED_BYTES", 1e5)
+    pretend_time(monkeypatch)
     real_operands = runner.Operands
     monkeypatch.setattr(runner, "Operands", lambda case, seed: real_operands(case, seed, device="cpu"))
     return library
-
-
-class FakeStream:
-    def wait_stream(self, other):
-        pass
 
 
 def test_rows_of_all_schedules(library, tmp_path):
@@ -157,11 +133,7 @@ def test_the_report_prints_rows_and_means(library, capsys, tmp_path, monkeypatch
 def test_every_ablation_group_names_kernels_of_the_manifests_and_gives_rows(library, monkeypatch):
     from hopper_gemm import manifest
 
-    path = Path(__file__).parents[1] / "benchmarks" / "ablation.py"
-    spec = importlib.util.spec_from_file_location("ablation", path)
-    ablation = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(__import__("sys").modules, "ablation", ablation)
-    spec.loader.exec_module(ablation)
+    ablation = load_program("ablation")
     listed = manifest.selected("default,ablation", "*")
     groups = ablation.chosen(None)
     assert {g.topic for g in groups} == {

@@ -81,14 +81,13 @@ class Reference:
             exact = exact.clamp(-error_model.LARGEST[y.dtype], error_model.LARGEST[y.dtype])
         difference = (y.double() - exact).abs()
         u = ROUNDING[y.dtype]
-        before = self._before_rounding * (1 + 2 * u)
-        outside = ~(difference <= u * exact.abs() + error_model.SPACING[y.dtype] + before)  # also catches NaN
+        outside = ~(difference <= self._bound(y.dtype, exact))  # also catches NaN
         if outside.any():
             return f"{int(outside.sum())} of {y.numel()} elements outside the bound, {_first(outside, y, exact)}"
         if y.dtype != torch.float32 and self.k <= FROBENIUS_MAX_K and y.numel() >= FROBENIUS_MIN_ELEMENTS:
-            # Rounded sums err in all directions: a tenth of their bound is what whole matrices stay under.
+            # The errors of fp8 sums go in all directions: a tenth of their bound is what whole matrices stay under.
             spacing = error_model.SPACING[y.dtype] * y.numel() ** 0.5
-            lost = 0.0 if self._sums < 0.01 * u else 0.1 * float(before.norm())
+            lost = 0.1 * float(self._before_rounding.norm()) if self.kind in ("fp8", "fp8_fast") else 0.0
             norm, limit = float(difference.norm()), 0.5 * u * float(exact.norm()) + lost + spacing
             if norm > limit:
                 return f"norm of the error {norm:.3e} above {limit:.3e}: a product may be missing"
@@ -96,8 +95,11 @@ class Reference:
 
     def worst(self, y: torch.Tensor) -> float:
         """The largest error as a part of its bound: at most 1 for a right result (floating-point outputs)."""
-        bound = ROUNDING[y.dtype] * self.exact.abs() + error_model.SPACING[y.dtype] + self._before_rounding
-        return float(((y.double() - self.exact).abs() / bound).max())
+        return float(((y.double() - self.exact).abs() / self._bound(y.dtype, self.exact)).max())
+
+    def _bound(self, output: torch.dtype, exact: torch.Tensor) -> torch.Tensor:
+        u = ROUNDING[output]
+        return u * exact.abs() + error_model.SPACING[output] + self._before_rounding * (1 + 2 * u)
 
     def inexact_integers(self, y: torch.Tensor) -> str:
         """What is wrong with a result of small integers, which must be the rounded exact one bit for bit."""
