@@ -2,7 +2,7 @@
 
 Block names: `schedules` (five schedules side by side), `ladder` (what each schedule gains over the one before it),
 `bench X [schedule]` (every row of X.json, or those of one schedule; X/Y: the first that exists), `ablation TOPIC` (one topic
-of ablation.json), `correctness`.
+of ablation.json), `correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py.
 """
 
 import json
@@ -29,8 +29,11 @@ def notes(root):
 
 def table(name, results):
     """The text of one block."""
+    import doc_proofs
+
     kind, _, argument = name.partition(" ")
     makers = {"schedules": schedules, "ladder": ladder, "bench": bench, "ablation": ablation, "correctness": correctness}
+    makers |= doc_proofs.TABLES
     if kind not in makers:
         raise ValueError(f"unknown table {name!r}: one of {', '.join(makers)}")
     return makers[kind](results, argument) or NOT_MEASURED

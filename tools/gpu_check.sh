@@ -1,7 +1,9 @@
 #!/bin/bash
 # What must be seen on a Hopper GPU, in stages, each usable alone:
 #
-#   tools/gpu_check.sh [build] [test] [sanitize] [stress] [parity] [bench NAME...]    without arguments: build test sanitize
+#   tools/gpu_check.sh [build] [test] [cases] [proof] [property] [sanitize] [stress] [parity] [bench NAME...]
+#
+# Without arguments: build test sanitize. proof: cases, property, bench accuracy, bench any_problem.
 #
 # Works without a network, a virtual environment or a package installation: it builds in place. HG_CMAKE_ARGS is passed
 # on (-DHG_LIBRARY=<libhopper_gemm.so built elsewhere> skips the kernels). Every GPU program has its own process and time
@@ -55,7 +57,16 @@ run_tests() {
   step smoke 120 $PYTHON tools/gpu_smoke.py
   if ! $PYTHON -c "import pytest" 2>/dev/null; then skip tests "no pytest"; return; fi
   HOPPER_GEMM_RECORD=$OUT/correctness.json \
-    step tests 300 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=20 -m gpu tests/test_gpu_*.py
+    step tests 300 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=20 -m gpu tests/test_gpu_*.py tests/test_no_other_library.py
+}
+
+# Inputs of public reports.
+cases() { step cases 240 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=40 -m gpu tests/cases; }
+
+# Any product against float64, 6,000 times or 230 seconds long; recorded as it goes.
+property() {
+  HOPPER_GEMM_PROPERTY=$OUT/property.json \
+    step property 290 $PYTHON -m pytest -q -p no:cacheprovider -m gpu tests/test_property.py
 }
 
 sanitize() {
@@ -97,6 +108,13 @@ while [ $# -gt 0 ]; do
   case $1 in
     build) build || { printf '%s\n' "${results[@]}"; exit 1; } ;;
     test) run_tests ;;
+    cases) cases ;;
+    property) property ;;
+    proof)
+      cases
+      property
+      bench accuracy
+      bench any_problem ;;
     sanitize) sanitize ;;
     stress) stress ;;
     parity) parity ;;
@@ -104,7 +122,7 @@ while [ $# -gt 0 ]; do
       shift
       [ $# -gt 0 ] || { echo "gpu_check: bench needs the name of a suite"; exit 2; }
       bench "$1" ;;
-    *) echo "gpu_check: unknown stage '$1': build, test, sanitize, stress, parity, bench NAME"; exit 2 ;;
+    *) echo "gpu_check: unknown stage '$1': build, test, cases, proof, property, sanitize, stress, parity, bench NAME"; exit 2 ;;
   esac
   shift
 done
