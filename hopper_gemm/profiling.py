@@ -184,15 +184,14 @@ def _why_ncu_failed(text: str) -> str:
 
 def run_under_ncu(words: list[str]) -> None:
     """The profiled process: random normal inputs, a few launches of one kernel."""
-    from .bench.runner import Operands
-    from .ops import matmul
+    from .bench.operands import Operands
 
     m, n, k, dtype, layout, kernel = words
     (case,) = cases_of([(int(m), int(n), int(k))], [layout], [dtype])
     operands = Operands(case, seed=0)
+    call = operands.call(config=kernel)
     for i in range(WARM_UP + 1):
-        at = i % operands.count
-        matmul(operands.a[at], operands.b[at], out=operands.out[at], config=kernel)
+        call(i % operands.count)
     torch.cuda.synchronize()
 
 

@@ -62,7 +62,7 @@ def test_explain(monkeypatch, capsys):
     [
         (("explain", "64", "64", "64", "--schedule", "pingpng"), ("unknown schedule", "pingpong")),
         (("explain", "64", "64", "64", "--layout", "xx"), ("unknown layout", "tn")),
-        (("explain", "64", "64", "64", "--dtype", "fp8"), ("unknown dtype", "bf16")),
+        (("explain", "64", "64", "64", "--dtype", "fp7"), ("unknown dtype", "bf16")),
         (("explain", "64", "64", "64", "--config", "nothing"), ("names no kernel",)),
         (("bench", "--suite", "smke"), ("unknown suite", "smoke")),
         (("bench", "--shapes", "12x12"), ("not a shape", "MxNxK")),

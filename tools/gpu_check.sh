@@ -92,10 +92,13 @@ stress() {
 # Golden data for the emulator, from a binary built by `tests/parity/card.sh build`.
 parity() { step parity 120 tests/parity/card.sh run "$OUT/parity.golden.xz"; }
 
-# A suite of shapes shipped with the package, or a program of benchmarks/ by its name. BENCH_ARGS: more arguments.
+# A program of benchmarks/, or a suite of shapes shipped with the package, by its name: `schedules` with all schedules,
+# `suite_layouts` the suite layouts with the kernels that are chosen by themselves. BENCH_ARGS: more arguments.
 bench() {
   if [ -f "benchmarks/$1.py" ]; then
     step "bench_$1" 540 $PYTHON "benchmarks/$1.py" --json "$OUT/$1.json" ${BENCH_ARGS:-}
+  elif [ "${1#suite_}" != "$1" ]; then
+    step "bench_$1" 540 $PYTHON -m hopper_gemm bench --suite "${1#suite_}" --seconds 480 --json "$OUT/$1.json" ${BENCH_ARGS:-}
   else
     step "bench_$1" 540 $PYTHON -m hopper_gemm bench --suite "$1" --schedule all --seconds 480 --json "$OUT/$1.json" ${BENCH_ARGS:-}
   fi

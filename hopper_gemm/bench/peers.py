@@ -16,7 +16,7 @@ from .suites import Case
 
 if TYPE_CHECKING:
     from .measure import Call
-    from .runner import Operands
+    from .operands import Operands
 
 
 def peer_names() -> list[str]:
@@ -43,6 +43,8 @@ def check_peers(names: Sequence[str]) -> None:
 
 def _compiled(backends: str) -> Callable[[Case, Operands], Call]:
     def make(case: Case, operands: Operands) -> Call:
+        if case.dtype not in ("bf16", "fp16"):
+            raise ValueError("only 16-bit types are asked of it here")
         importlib.import_module("triton")  # torch.compile needs it on a GPU
         options: dict[str, Any] = {"max_autotune": True, "max_autotune_gemm_backends": backends}
         product = torch.compile(lambda a, b, out: torch.mm(a, b, out=out), options=options)

@@ -13,22 +13,17 @@ from typing import Any
 
 import torch
 
-from .. import _extension
 from ..device import card_of
 from ..errors import HopperGemmError
-from ..operands import Matrix, operand_majors
-from ..plan import Plan, Request, make_plan
-from ..problem import Problem
-from ..registry import Kernel, all_kernels, kernels
+from ..registry import Kernel, kernels
 from ..schedule import AUTO, Schedule
 from ..selector import load_model
-from ..walk import Walk
 from . import measure
+from .arithmetic import ARITHMETIC
 from .environment import environment
+from .operands import Operands
 from .peers import peer_call
 from .suites import Case
-
-_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass
@@ -94,28 +89,26 @@ def write_json(path: Path, result: dict[str, Any]) -> None:
 
 def floor_us(case: Case, mode: str) -> float:
     """The card's own limit: max(FLOPs / measured wgmma ceiling, bytes / measured bandwidth)."""
-    floors = load_model()["floors"]
-    flops, traffic = 2 * case.m * case.n * case.k, 2 * (case.m * case.k + case.k * case.n + case.m * case.n)
-    return float(max(flops / (floors["tflops"][mode] * 1e6), traffic / (floors["hbm_tb_per_s"] * 1e6)))
+    floors, kind = load_model()["floors"], ARITHMETIC[case.dtype]
+    flops = 2 * case.m * case.n * case.k
+    traffic = kind.input.itemsize * (case.m * case.k + case.k * case.n) + kind.output.itemsize * case.m * case.n
+    tflops = (kind.tflops or floors["tflops"])[mode]
+    return float(max(flops / (tflops * 1e6), traffic / (floors["hbm_tb_per_s"] * 1e6)))
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A candidate: how it is asked for, and the plan of it."""
+    """A candidate: how it is asked for, the kernel that stands for, and the call."""
 
     asked: str
-    plan: Plan
+    kernel: Kernel
+    call: measure.Call
 
 
 def _rows(case: Case, options: BenchOptions) -> Iterator[dict[str, Any]]:
-    problem = _problem(case, options)
-    if problem is None:
-        return
-    entries = _entries(problem, options)
     sets = Operands(case, options.seed)
-    calls = {"torch": sets.torch_call} | {
-        name: sets.kernel_call(e.plan.kernel, e.plan.chosen.walk) for name, e in entries.items()
-    }
+    entries = _entries(case, sets, options)
+    calls = {"torch": sets.torch_call} | {name: entry.call for name, entry in entries.items()}
     calls |= _peer_calls(case, sets, options)
     candidates = measure.capture(calls, sets.count, lambda name, e: options.on_note(f"{case}: {name} failed: {e}"))
     for name in [n for n in candidates if n != "torch" and not sets.agrees(calls[n])]:
@@ -140,23 +133,12 @@ def _rows(case: Case, options: BenchOptions) -> Iterator[dict[str, Any]]:
             "dtype": case.dtype,
             "layout": case.layout,
             "schedule": entry.asked if entry else name,
-            "kernel": entry.plan.kernel.name if entry else name,
+            "kernel": entry.kernel.name if entry else name,
             "us": round(timing.us, 3),
             "torch_us": round(baseline.us, 3) if baseline else None,
             "ratio": round(timing.ratio_to(baseline), 4) if baseline else None,
             "floor_us": round(floor_us(case, options.mode), 3),
         }
-
-
-def _problem(case: Case, options: BenchOptions) -> Problem | None:
-    a_shape, b_shape = _stored_shapes(case)
-    try:
-        for name, shape in (("a", a_shape), ("b", b_shape)):
-            operand_majors(Matrix(name, shape, (shape[1], 1), 2), 1, "the benchmark")
-    except HopperGemmError as error:
-        options.on_note(f"{case}: {error}")
-        return None
-    return case.problem()
 
 
 def _peer_calls(case: Case, sets: Operands, options: BenchOptions) -> dict[str, measure.Call]:
@@ -169,69 +151,23 @@ def _peer_calls(case: Case, sets: Operands, options: BenchOptions) -> dict[str, 
     return calls
 
 
-def _entries(problem: Problem, options: BenchOptions) -> dict[str, _Entry]:
+def _entries(case: Case, sets: Operands, options: BenchOptions) -> dict[str, _Entry]:
     """Candidates by name. A schedule stands for the kernel the selector picks within it."""
-    card = card_of(torch.cuda.current_device())
-    built = [k for k in all_kernels() if k.compiled]
     names = [AUTO, *(s.value for s in Schedule)] if "all" in options.schedules else list(options.schedules)
     entries: dict[str, _Entry] = {}
     for name in names:
         try:
-            entries[name] = _Entry(name, make_plan(problem, Request(name), built, card))
+            entries[name] = _Entry(name, sets.plan(schedule=name).kernel, sets.call(schedule=name))
         except HopperGemmError as error:
-            options.on_note(str(error))
+            options.on_note(f"{case}: {error}")
     for kernel in kernels(options.kernels) if options.kernels else []:
-        if kernel.compiled and _reads(kernel, problem):
-            plan = make_plan(problem, Request(config=kernel.name), [kernel], card)
-            entries[kernel.name] = _Entry(kernel.schedule.value, plan)
+        if kernel.compiled and _reads(kernel, sets):
+            entries[kernel.name] = _Entry(kernel.schedule.value, kernel, sets.call(config=kernel.name))
     return entries
 
 
-def _reads(kernel: Kernel, problem: Problem) -> bool:
-    return kernel.input == problem.input and kernel.operand_layout in problem.layouts
-
-
-def _stored_shapes(case: Case) -> tuple[tuple[int, int], tuple[int, int]]:
-    a = (case.m, case.k) if case.layout[0] == "t" else (case.k, case.m)
-    b = (case.n, case.k) if case.layout[1] == "n" else (case.k, case.n)
-    return a, b
-
-
-class Operands:
-    """Random normal inputs in rotation, and preallocated outputs."""
-
-    def __init__(self, case: Case, seed: int, device: str = "cuda") -> None:
-        dtype = _DTYPES[case.dtype]
-        a_shape, b_shape = _stored_shapes(case)
-        self.count = measure.input_sets(2 * (case.m * case.k + case.k * case.n))
-        generator = torch.Generator(device).manual_seed(seed)
-
-        def normal(shape: tuple[int, int]) -> torch.Tensor:
-            return torch.randn(shape, generator=generator, device=device, dtype=torch.float32).to(dtype)
-
-        stored_a = [normal(a_shape) for _ in range(self.count)]
-        stored_b = [normal(b_shape) for _ in range(self.count)]
-        self.a = [s if case.layout[0] == "t" else s.t() for s in stored_a]
-        self.b = [s.t() if case.layout[1] == "n" else s for s in stored_b]
-        self.out = [torch.empty(case.m, case.n, device=device, dtype=dtype) for _ in range(self.count)]
-
-    def torch_call(self, i: int) -> None:
-        torch.mm(self.a[i], self.b[i], out=self.out[i])
-
-    def kernel_call(self, kernel: Kernel, walk: Walk) -> measure.Call:
-        gemm = _extension.load().gemm
-        exchanged = kernel.exchanges
-
-        def call(i: int) -> None:
-            gemm(kernel.id, self.a[i], self.b[i], self.out[i], walk.raster_index, walk.group, 0, exchanged)
-
-        return call
-
-    def agrees(self, call: measure.Call, tolerance: float = 2e-2) -> bool:
-        """Whether a call gives torch's result, but for rounding."""
-        self.torch_call(0)
-        expected = self.out[0].float()
-        self.out[0].fill_(float("nan"))
-        call(0)
-        difference = (self.out[0].float() - expected).norm()
-        return bool(difference <= tolerance * expected.norm())
+def _reads(kernel: Kernel, sets: Operands) -> bool:
+    try:
+        return sets.plan(config=kernel.name).kernel.name == kernel.name
+    except HopperGemmError:
+        return False

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError, did_you_mean, sentence
-from ..problem import Problem
+from ..problem import OUTPUT_NAMES, Problem
+from .arithmetic import ARITHMETIC
 
 LAYOUTS = ("tn", "tt", "nn", "nt")
-DTYPES = ("bf16", "fp16")
+DTYPES = tuple(ARITHMETIC)
 _FOLDER = Path(__file__).with_name("suites")
 
 
@@ -35,9 +36,9 @@ class Case:
 
     def problem(self) -> Problem:
         """As the selector sees it."""
-        name = "bf16" if self.dtype == "bf16" else "f16"
+        kind = ARITHMETIC[self.dtype]
         a_major, b_major = "k" if self.layout[0] == "t" else "mn", "k" if self.layout[1] == "n" else "mn"
-        return Problem(self.m, self.n, self.k, name, name, (a_major,), (b_major,))
+        return Problem(self.m, self.n, self.k, kind.kernel, OUTPUT_NAMES[kind.output], (a_major,), (b_major,))
 
     def __str__(self) -> str:
         return f"{self.m}x{self.n}x{self.k} {self.dtype} {self.layout}"

@@ -103,7 +103,7 @@ def explain(
     m: Annotated[int, typer.Argument(metavar="M", min=1, help="Rows of the output.")],
     n: Annotated[int, typer.Argument(metavar="N", min=1, help="Columns of the output.")],
     k: Annotated[int, typer.Argument(metavar="K", min=1, help="The summed extent.")],
-    dtype: Annotated[str, typer.Option(help="bf16 or fp16.")] = "bf16",
+    dtype: Annotated[str, typer.Option(help="bf16, fp16, tf32, fp8, fp8_fast or int8.")] = "bf16",
     layout: Annotated[str, typer.Option(help="A: t is K-major, n M-major. B: n is K-major, t N-major.")] = "tn",
     schedule: Annotated[str, typer.Option(help="auto, or a schedule's name.")] = "auto",
     config: Annotated[str | None, typer.Option(help="A kernel's name or a glob.")] = None,
