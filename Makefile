@@ -5,7 +5,7 @@
 # holds the emulator only, and says so.
 PYTHON ?= python3
 TORCH_VERSION ?= 2.13.0
-TOOLS = "setuptools>=70" wheel "cmake>=3.26" ninja numpy typer rich matplotlib pytest hypothesis ruff mypy nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
+TOOLS = "setuptools>=77" wheel build "cmake>=3.26" ninja numpy typer rich matplotlib pytest hypothesis ruff mypy nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
 HAS_TORCH := $(shell $(PYTHON) -c "import torch" 2>/dev/null && echo yes)
 HAS_TOOLS := $(shell $(PYTHON) -c "import setuptools, numpy, typer, rich, matplotlib, pytest, hypothesis" 2>/dev/null && echo yes)
 
@@ -20,7 +20,12 @@ PY := .venv/bin/python
 SETUP := .venv/ready
 endif
 
-.PHONY: demo test build lint clean tools-only must-fail check-kernels fuzz
+# Installed by `make docs` and `make format` alone.
+DOCS = "mkdocs>=1.6" "mkdocs-material>=9.5" "mkdocstrings[python]>=0.27"
+FORMAT = clang-format==23.1.5
+CPP = $(shell git ls-files 'include/*.h' 'csrc/*.h' 'csrc/*.cpp' 'tests/cpp/*' 'tests/parity/*.h' 'examples/*.cpp' 'examples/*.cu' 'tools/*.cpp')
+
+.PHONY: demo test build lint format format-check docs dist clean tools-only must-fail check-kernels fuzz
 
 demo: build
 	$(PY) -m hopper_gemm demo
@@ -36,6 +41,28 @@ build: $(SETUP)
 lint: $(SETUP)
 	$(PY) tools/lint.py
 	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+# The C++ sources in the style of .clang-format; the version is fixed, because versions differ in small things.
+format: $(SETUP)
+	@$(PY) -m pip install -q --disable-pip-version-check $(FORMAT)
+	$(PY) -c "import clang_format as f; f.clang_format()" -i $(CPP)
+
+format-check: $(SETUP)
+	@$(PY) -m pip install -q --disable-pip-version-check $(FORMAT)
+	$(PY) -c "import clang_format as f; f.clang_format()" --dry-run --Werror $(CPP)
+
+# The documentation as a site in build/site: every link and anchor must lead somewhere.
+docs: build
+	@$(PY) -c "import mkdocs, material, mkdocstrings" 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check $(DOCS)
+	$(PY) tools/render_docs.py --check
+	$(PY) -m mkdocs build --strict --quiet --site-dir build/site
+
+# A source archive and a wheel for this Python and torch in dist/, checked for what they must hold and for their size.
+dist: $(SETUP)
+	rm -rf dist
+	$(PY) -m build --no-isolation --outdir dist .
+	$(PY) tools/check_dist.py dist
 
 # The emulator as a proof: every seeded fault must be found; every kernel must be silent; random kernels, shapes and seeds.
 must-fail: $(SETUP)

@@ -309,7 +309,7 @@ def selected(manifests=None, kernels=None):
     unknown = [word for word in lists if word not in MANIFESTS]
     if unknown:
         raise ValueError(f"unknown manifest {unknown[0]!r}: HOPPER_GEMM_MANIFESTS takes {', '.join(MANIFESTS)}")
-    chosen = {}
+    chosen: dict[str, Row] = {}
     for word in lists:
         for row in MANIFESTS[word]:
             if any(fnmatch.fnmatchcase(name(row), glob) for glob in globs):
