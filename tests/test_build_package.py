@@ -12,7 +12,7 @@ from test_build_cpp import tool
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
-import check_dist
+import check_dist  # noqa: E402
 
 
 def without_nvcc(**changes):
