@@ -41,6 +41,21 @@ struct Problem {
   int64_t stored_columns() const { return out_order == OutputOrder::row_major ? n : m; }
 };
 
+// target = source, bit by bit, for matrices of any non-negative strides (in elements) with up to four batch dimensions.
+struct Copy {
+  static constexpr int kBatchDims = 4;
+  struct Side {
+    void* data;
+    int64_t row_stride, column_stride;
+    int64_t batch_stride[kBatchDims] = {};
+  };
+  int element_bytes;  // 1, 2 or 4
+  int64_t rows, columns;
+  Side source, target;
+  int64_t padded_columns = 0;  // the target's columns from `columns` up to here are zeroed
+  int64_t batches[kBatchDims] = {1, 1, 1, 1};  // outermost first
+};
+
 // Run-time choices that do not change the result.
 struct LaunchOptions {
   Raster raster = Raster::along_m;
@@ -78,6 +93,9 @@ std::string problem_error(int id, const Problem& problem);
 // Runs on the current CUDA device; `stream` is a cudaStream_t.
 void gemm(int id, const Problem& problem, const LaunchOptions& options, void* stream);
 LaunchShape launch_shape(int id, const Problem& problem, const LaunchOptions& options);
+
+// One launch for one or two copies, on the current device: packs operands that no kernel reads in place.
+void copy(const std::vector<Copy>& copies, void* stream);
 
 struct DeviceInfo {
   bool available;       // a Hopper GPU with a driver that can run this build
@@ -126,5 +144,6 @@ struct EmulatorReport {
 // Throws Error(runtime) with the findings if there are any.
 EmulatorReport gemm_emulated(int id, const Problem& problem, const LaunchOptions& options,
                              const EmulatorOptions& emulator);
+EmulatorReport copy_emulated(const std::vector<Copy>& copies, const EmulatorOptions& emulator);
 
 }  // namespace hopper_gemm

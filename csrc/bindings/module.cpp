@@ -2,6 +2,8 @@
 // builds of torch. The current stream comes from torch's own device interface.
 #include <c10/core/DeviceGuard.h>
 
+#include <pybind11/stl.h>
+
 #include "dicts.h"
 #include "dispatch_state.h"
 #include "runtime.h"
@@ -38,6 +40,33 @@ py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, c
     report = gemm_emulated(id, problem, options_of(raster, group, 0),
                            {.seed = seed, .sm_count = sm_count, .timed = timed, .trace = trace, .protocol_only = protocol_only,
                             .keep_findings = keep_findings});
+  }
+  return report_dict(report);
+}
+
+std::vector<Copy> copies_of(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t>>& pairs) {
+  std::vector<Copy> copies;
+  for (const auto& [source, target, padded] : pairs) copies.push_back(copy_of(source, target, padded));
+  return copies;
+}
+
+void copy_torch(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t>>& pairs) {
+  const std::vector<Copy> copies = copies_of(pairs);
+  const c10::Device device = std::get<0>(pairs.at(0)).device();
+  if (!device.is_cuda()) throw Error(Error::Kind::runtime, text("tensors on ", device, ": copy takes CUDA tensors, copy_emulated CPU tensors"));
+  const py::gil_scoped_release released;
+  const c10::DeviceGuard guard(device);
+  use_device(device.index());
+  copy(copies, current_stream(device));
+}
+
+py::dict copy_emulated_torch(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t>>& pairs, uint64_t seed, int sm_count,
+                             bool keep_findings) {
+  const std::vector<Copy> copies = copies_of(pairs);
+  EmulatorReport report;
+  {
+    const py::gil_scoped_release released;
+    report = copy_emulated(copies, {.seed = seed, .sm_count = sm_count, .keep_findings = keep_findings});
   }
   return report_dict(report);
 }
@@ -115,6 +144,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   static PyMethodDef is_plain_method{"is_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&is_plain)), METH_FASTCALL,
                                      "Whether a product of these tensors needs nothing of torch's dispatcher"};
   m.attr("is_plain") = py::reinterpret_steal<py::object>(PyCFunction_New(&is_plain_method, nullptr));
+  m.def("copy", &copy_torch, "[(source, target, padded)], one or two: target = source in one launch on the current stream, for any strides; "
+        "the target's rows are zeroed up to `padded` columns", py::arg("copies"));
+  m.def("copy_emulated", &copy_emulated_torch, "The same on CPU tensors, in the emulator; returns its report", py::arg("copies"),
+        py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("keep_findings") = false);
   m.def("problem_error", &problem_error_torch, "Why a kernel cannot run a problem, '' if it can",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("exchanged") = false);
   m.def("launch_shape", &launch_shape_torch, "Grid, cluster, threads, shared memory, tiles and store path of a launch",

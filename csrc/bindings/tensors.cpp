@@ -39,6 +39,29 @@ int64_t pitch_of(const at::Tensor& tensor, int inner, const char* name, const ch
 
 }  // namespace
 
+Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded) {
+  const int64_t dims = source.dim();
+  if (dims < 2 || dims > 2 + Copy::kBatchDims || source.sizes() != target.sizes() || source.scalar_type() != target.scalar_type())
+    throw Error(Kind::value, text("a copy takes two tensors of one dtype and one shape of 2 to ", 2 + Copy::kBatchDims,
+                                  " dimensions, got ", source.sizes(), " and ", target.sizes()));
+  if (source.device() != target.device())
+    throw Error(Kind::runtime, text("source is on ", source.device(), ", target on ", target.device(), ": expected one device"));
+  Copy copy = {};
+  copy.element_bytes = static_cast<int>(source.element_size());
+  copy.rows = source.size(dims - 2);
+  copy.columns = source.size(dims - 1);
+  copy.padded_columns = padded;
+  const auto side = [&](const at::Tensor& t, void* data) {
+    Copy::Side s = {data, t.stride(dims - 2), t.stride(dims - 1)};
+    for (int64_t d = 0; d < dims - 2; ++d) s.batch_stride[Copy::kBatchDims - (dims - 2) + d] = t.stride(d);
+    return s;
+  };
+  copy.source = side(source, const_cast<void*>(source.const_data_ptr()));
+  copy.target = side(target, target.data_ptr());
+  for (int64_t d = 0; d < dims - 2; ++d) copy.batches[Copy::kBatchDims - (dims - 2) + d] = source.size(d);
+  return copy;
+}
+
 Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged) {
   const std::vector<KernelInfo>& list = kernels();
   if (id < 0 || id >= static_cast<int>(list.size()))

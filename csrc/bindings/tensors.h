@@ -11,4 +11,7 @@ namespace hopper_gemm {
 // Throws Error if they are not.
 Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged);
 
+// The copy of `source` to `target`, tensors of one shape; the target's rows are zeroed up to `padded` columns.
+Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded);
+
 }  // namespace hopper_gemm

@@ -1,6 +1,7 @@
 // What the library asks of a CUDA device. gpu_*.cpp answer through the CUDA runtime; without nvcc no_gpu.cpp refuses.
 #pragma once
 #include "operands.h"
+#include "pack.h"
 #include "plan.h"
 #include "registry.h"
 
@@ -18,6 +19,8 @@ int resident_clusters(int id, int device);
 TensorMap encode_tensor_map(const TensorMapSpec& spec);
 
 void launch(const KernelEntry& entry, const LaunchShape& shape, const GemmParams& params, void* stream);
+
+void launch_pack(const PackParams& params, int element_bytes, void* stream);
 
 // Fills the output with zeros, in the stream: the product of matrices with K = 0.
 void clear(const Problem& problem, void* stream);

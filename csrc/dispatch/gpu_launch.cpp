@@ -27,6 +27,21 @@ void launch(const KernelEntry& entry, const LaunchShape& shape, const GemmParams
                                            " bytes of shared memory) failed: ", cudaGetErrorString(code)));
 }
 
+void launch_pack(const PackParams& params, int element_bytes, void* stream) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(pack_grid(params)));
+  config.blockDim = dim3(kPackThreads);
+  config.dynamicSmemBytes = pack_shared_bytes();
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  void* arguments[] = {const_cast<PackParams*>(&params)};
+  check(cudaLaunchKernelExC(&config, compiled::pack_function(element_bytes), arguments), "launching the packing kernel");
+}
+
 void clear(const Problem& p, void* stream) {
   const size_t bytes = element_bytes(p.output);
   check(cudaMemset2DAsync(p.out, p.out_pitch * bytes, 0, p.stored_columns() * bytes, p.stored_rows(), static_cast<cudaStream_t>(stream)), "clearing the output");

@@ -34,6 +34,20 @@ void clear_on_host(const Problem& p) {
 
 }  // namespace
 
+EmulatorReport run_in_emulator(const emulator::Launch& launch, const GemmParams& params, const EmulatorOptions& options,
+                               const char* kernel) {
+  static std::mutex one_at_a_time;  // the emulator's scheduler is one per process
+  const std::lock_guard lock(one_at_a_time);
+  EmulatorReport report = emulator::run(launch, params, options);
+  if (!report.findings.empty() && !options.keep_findings) {
+    std::string sentences = text("the emulator found ", report.findings.size(), " protocol error(s) in kernel ", kernel,
+                                 " with seed ", options.seed, ":");
+    for (const std::string& finding : report.findings) sentences += "\n  " + finding;
+    throw Error(Error::Kind::runtime, sentences);
+  }
+  return report;
+}
+
 void gemm(int id, const Problem& given, const LaunchOptions& options, void* stream) {
   const KernelEntry& entry = compiled_entry(id);
   const Problem problem = checked(entry, given);
@@ -76,16 +90,7 @@ EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& 
                                 .is_persistent = config.is_persistent(),
                                 .output = config.output,
                                 .overlaps_previous_grid = true};
-  static std::mutex one_at_a_time;  // the emulator's scheduler is one per process
-  const std::lock_guard lock(one_at_a_time);
-  EmulatorReport report = emulator::run(launch, params, emulator);
-  if (!report.findings.empty() && !emulator.keep_findings) {
-    std::string sentences = text("the emulator found ", report.findings.size(), " protocol error(s) in kernel ", entry.name,
-                                 " with seed ", emulator.seed, ":");
-    for (const std::string& finding : report.findings) sentences += "\n  " + finding;
-    throw Error(Error::Kind::runtime, sentences);
-  }
-  return report;
+  return run_in_emulator(launch, params, emulator, entry.name);
 }
 
 }  // namespace hopper_gemm

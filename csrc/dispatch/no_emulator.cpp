@@ -1,5 +1,6 @@
 // The build with HG_EMULATOR=OFF. Linked instead of csrc/emulator.
 #include "../emulator/emulator.h"
+#include "pack.h"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -12,5 +13,10 @@ namespace {
 
 TensorMap encode_tensor_map(const TensorMapSpec&) { refuse(); }
 EmulatorReport run(const Launch&, const GemmParams&, const EmulatorOptions&) { refuse(); }
+Footprint::Footprint(std::string, const void*, int, const std::vector<Dimension>&) { refuse(); }
 
 }  // namespace hopper_gemm::emulator
+
+namespace hopper_gemm::emulated {
+PackFunction pack_function(int) { emulator::refuse(); }
+}  // namespace hopper_gemm::emulated

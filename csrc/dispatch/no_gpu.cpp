@@ -20,6 +20,7 @@ int usable_current_device() { return -1; }
 int resident_clusters(int, int) { refuse(); }
 TensorMap encode_tensor_map(const TensorMapSpec&) { refuse(); }
 void launch(const KernelEntry&, const LaunchShape&, const GemmParams&, void*) { refuse(); }
+void launch_pack(const PackParams&, int, void*) { refuse(); }
 void clear(const Problem&, void*) { refuse(); }
 void arm_watchdog(int) { refuse(); }
 }  // namespace gpu

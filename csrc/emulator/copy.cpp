@@ -124,12 +124,43 @@ void poisoned_accumulator(Line line) {
          "poison" + place(line));
 }
 
+namespace {
+
+void check_aligned(const char* what, const void* address, int bytes, Line line) {
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
+    fail(Finding::alignment, std::string(what) + " at " + place(line) + " by " + who(self()) +
+                                 ": the address is not aligned to its " + std::to_string(bytes) + " bytes");
+  check_grid_order(what, line);
+}
+
+// One of the launch's tensors must hold all of the bytes.
+void check_held(const char* what, const std::vector<Footprint>& tensors, const void* address, int bytes, Line line) {
+  std::string names;
+  for (const Footprint& tensor : tensors) {
+    if (tensor.holds(address, bytes)) return;
+    names += (names.empty() ? "" : ", ") + tensor.name();
+  }
+  fail(Finding::out_of_bounds, std::string(what) + " at " + place(line) + " by " + who(self()) + " touches " +
+                                   std::to_string(bytes) + " bytes that are not all elements of " + names);
+}
+
+}  // namespace
+
+void load_global(const void* address, void* value, int bytes, Line line) {
+  tick(costs::kIssue);
+  check_aligned("load_global", address, bytes, line);
+  if (machine->launch.memory != nullptr) check_held("load_global", machine->launch.memory->reads, address, bytes, line);
+  std::memcpy(value, address, bytes);
+}
+
 void store_global(void* address, const void* value, int bytes, Line line) {
   tick(costs::kStoreGlobal);
-  if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
-    fail(Finding::alignment, "store_global at " + place(line) + " by " + who(self()) + ": the address is not aligned to its " +
-         std::to_string(bytes) + " bytes");
-  check_grid_order("store_global", line);
+  check_aligned("store_global", address, bytes, line);
+  if (machine->launch.memory != nullptr) {
+    check_held("store_global", machine->launch.memory->writes, address, bytes, line);
+    std::memcpy(address, value, bytes);
+    return;
+  }
   uint32_t first_word = 0;
   if (bytes >= 4) std::memcpy(&first_word, value, 4);
   if (first_word == kPoisonFloat || first_word == kPoisonHalves) poisoned_accumulator(line);

@@ -39,6 +39,16 @@ void shared_store(void* to, const void* value, Line line) {
   if (first_word == kPoisonFloat) poisoned_accumulator(line);
 }
 
+void shared_load(const void* from, void* value, Line line) {
+  tick(costs::kRegister);
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
+  const uint32_t unit = unit_of(cta, from, "shared_load", line);
+  const Clock before = thread.clock;
+  cta.shadow.ordinary_read(unit, cta.shadow.add(access(Access::By::load, thread, line, next_access(thread))), before);
+  std::memcpy(value, from, 16);
+}
+
 void cluster_load(const void* local, uint32_t rank, void* value, Line line) {
   tick(costs::kIssue);
   Thread& thread = self();

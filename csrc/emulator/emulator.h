@@ -1,7 +1,9 @@
 // The emulator's host interface: runs a grid of CTAs of an emulated kernel on fibers.
 #pragma once
 #include <cstdint>
+#include <functional>
 
+#include "footprint.h"
 #include "hopper_gemm.h"
 #include "hopper_gemm/core/params.h"
 
@@ -30,6 +32,8 @@ struct Launch {
   bool is_persistent;
   OutputOrder output = OutputOrder::row_major;
   bool overlaps_previous_grid = false;  // launched with programmatic stream serialization, as the library's kernels are
+  std::function<void()> body = {};      // what a thread runs if not kernel(params): kernels with other parameters
+  const MemoryMap* memory = nullptr;    // global memory it may touch; null: the output of `params` alone is checked
 };
 
 // The result of protocol-only mode: small integers that every output type holds exactly.

@@ -20,7 +20,11 @@ struct Stop {};  // ends the run: thrown by fail(), out of a thread or an agent
 void thread_main() {
   finish_first_switch(machine->scheduler.host_context());
   try {
-    machine->launch.kernel(machine->params);
+    if (machine->launch.body) {
+      machine->launch.body();
+    } else {
+      machine->launch.kernel(machine->params);
+    }
     check_thread_exit(self());
   } catch (const Stop&) {
   } catch (...) {

@@ -15,11 +15,6 @@ struct alignas(16) Float4 {
   float x, y, z, w;
 };
 
-// An ordinary 16-byte store to this CTA's shared memory.
-HG_DEVICE void shared_store(Float4& to, Float4 value, emulator::Line line = emulator::Line::current()) {
-  emulator::shared_store(&to, &value, line);
-}
-
 // Reads from the shared memory of CTA `rank` of the cluster, at the address `local` has in this CTA.
 HG_DEVICE Float4 cluster_load(const Float4& local, uint32_t rank, emulator::Line line = emulator::Line::current()) {
   Float4 value;

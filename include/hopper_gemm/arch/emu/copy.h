@@ -41,10 +41,36 @@ HG_DEVICE void stmatrix_x2_transposed(void* column, uint32_t r0, uint32_t r1,
   emulator::stmatrix(column, registers, 2, true, line);
 }
 
-// An ordinary global store; T is 2, 4 or 8 bytes and `address` aligned to it.
+// 16 bytes of whatever they are.
+struct alignas(16) Piece {
+  uint32_t word[4];
+};
+
+// Ordinary 16-byte accesses to this CTA's shared memory.
+template <class T>
+HG_DEVICE void shared_store(T& to, T value, emulator::Line line = emulator::Line::current()) {
+  static_assert(sizeof(T) == 16);
+  emulator::shared_store(&to, &value, line);
+}
+template <class T>
+HG_DEVICE T shared_load(const T& from, emulator::Line line = emulator::Line::current()) {
+  static_assert(sizeof(T) == 16);
+  T value;
+  emulator::shared_load(&from, &value, line);
+  return value;
+}
+
+// An ordinary global load; T is 1, 2, 4, 8 or 16 bytes and `address` aligned to it.
+template <class T>
+HG_DEVICE T load_global(const T* address, emulator::Line line = emulator::Line::current()) {
+  T value;
+  emulator::load_global(address, &value, sizeof(T), line);
+  return value;
+}
+
+// An ordinary global store; T is 1, 2, 4, 8 or 16 bytes and `address` aligned to it.
 template <class T>
 HG_DEVICE void store_global(T* address, T value, emulator::Line line = emulator::Line::current()) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
   emulator::store_global(address, &value, sizeof(T), line);
 }
 

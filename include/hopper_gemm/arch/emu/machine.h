@@ -57,8 +57,10 @@ void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Li
 void cp_async_commit(Line line);
 void cp_async_wait(int groups, Line line);
 void shared_store(void* to, const void* value, Line line);                       // 16 bytes
+void shared_load(const void* from, void* value, Line line);                      // 16 bytes
 void cluster_load(const void* local, uint32_t rank, void* value, Line line);  // 16 bytes
 void stmatrix(void* row, const uint32_t* registers, int count, bool transposed, Line line);
+void load_global(const void* address, void* value, int bytes, Line line);
 void store_global(void* address, const void* value, int bytes, Line line);
 void poisoned_accumulator(Line line);  // an accumulator was read before the wait that covers it
 

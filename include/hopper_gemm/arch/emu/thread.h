@@ -7,6 +7,7 @@
 
 #define HG_DEVICE inline
 #define HG_KERNEL(...) void
+#define HG_KERNEL_RESIDENT(...) void
 // By reference: a TMA queued by a thread may run after that thread has returned, when its own copy would be gone.
 #define HG_PARAM(T) const T&
 #define HG_UNROLL

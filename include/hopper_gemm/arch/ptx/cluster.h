@@ -19,9 +19,6 @@ struct alignas(16) Float4 {
   float x, y, z, w;
 };
 
-// An ordinary 16-byte store to this CTA's shared memory.
-HG_DEVICE void shared_store(Float4& to, Float4 value) { to = value; }
-
 // Reads from the shared memory of CTA `rank` of the cluster, at the address `local` has in this CTA (distributed shared
 // memory; PTX ISA, mapa and ld.shared::cluster). A cluster barrier must lie between the write and the read.
 HG_DEVICE Float4 cluster_load(const Float4& local, uint32_t rank) {

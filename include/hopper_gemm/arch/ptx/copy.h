@@ -42,7 +42,30 @@ HG_DEVICE void stmatrix_x2_transposed(void* column, uint32_t r0, uint32_t r1) {
                : "memory");
 }
 
-// An ordinary global store; T is 2, 4 or 8 bytes and `address` aligned to it.
+// 16 bytes of whatever they are.
+struct alignas(16) Piece {
+  uint32_t word[4];
+};
+
+// Ordinary 16-byte accesses to this CTA's shared memory.
+template <class T>
+HG_DEVICE void shared_store(T& to, T value) {
+  static_assert(sizeof(T) == 16);
+  to = value;
+}
+template <class T>
+HG_DEVICE T shared_load(const T& from) {
+  static_assert(sizeof(T) == 16);
+  return from;
+}
+
+// An ordinary global load; T is 1, 2, 4, 8 or 16 bytes and `address` aligned to it.
+template <class T>
+HG_DEVICE T load_global(const T* address) {
+  return *address;
+}
+
+// An ordinary global store; T is 1, 2, 4, 8 or 16 bytes and `address` aligned to it.
 template <class T>
 HG_DEVICE void store_global(T* address, T value) {
   *address = value;

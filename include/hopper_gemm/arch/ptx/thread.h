@@ -6,6 +6,7 @@
 
 #define HG_DEVICE __device__ __forceinline__
 #define HG_KERNEL(threads) __global__ void __launch_bounds__(threads, 1)
+#define HG_KERNEL_RESIDENT(threads, ctas) __global__ void __launch_bounds__(threads, ctas)
 #define HG_PARAM(T) const __grid_constant__ T
 #define HG_UNROLL _Pragma("unroll")
 #define HG_UNROLL_4 _Pragma("unroll 4")

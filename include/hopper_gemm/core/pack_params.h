@@ -1,0 +1,55 @@
+// What the packing kernel is given at launch: one or two copies between memory of any strides (kernel/pack.h).
+// A copy goes by pieces of 16 bytes along the columns; a CTA copies one tile of pieces.
+#pragma once
+#include <cstdint>
+
+#include "hopper_gemm/core/math.h"
+
+namespace hopper_gemm {
+
+constexpr int kPackThreads = 256;
+constexpr int kPieceBytes = 16;
+constexpr int kPackBatchDims = 4;
+
+// A tile of one CTA. Staged copies (source and target contiguous in different dimensions) pass through shared memory;
+// theirs is as near to a square as both sides' 128-byte lines allow.
+struct PackTile {
+  int rows, pieces;
+};
+constexpr PackTile pack_tile(bool staged) { return staged ? PackTile{64, 8} : PackTile{16, 32}; }
+constexpr int kTilePieces = 512;
+static_assert(pack_tile(true).rows * pack_tile(true).pieces == kTilePieces);
+static_assert(pack_tile(false).rows * pack_tile(false).pieces == kTilePieces);
+
+// One side of a copy, in elements.
+struct PackSide {
+  int64_t row_stride, column_stride;
+  int64_t batch_stride[kPackBatchDims];
+};
+
+struct PackJob {
+  const void* source;
+  void* target;
+  PackSide from, to;
+  int64_t rows, columns;
+  int64_t padded_columns;                 // the target's columns up to here are zeroed; `columns` if nothing is
+  int batches[kPackBatchDims];            // outermost first; 1 where there is none
+  int tiles, row_tiles, column_tiles;     // in all; of one matrix
+  bool staged;
+  bool gathers;                           // staged: lanes run along the source's rows, else along the target's
+};
+
+struct PackParams {
+  PackJob jobs[2];  // the second may have no tiles
+};
+
+// Tiles of one matrix and in all; everything else of the job is known.
+constexpr void count_tiles(PackJob& job, int64_t piece_columns) {
+  const PackTile tile = pack_tile(job.staged);
+  job.row_tiles = static_cast<int>(ceil_div(job.rows, int64_t{tile.rows}));
+  job.column_tiles = static_cast<int>(ceil_div(job.padded_columns, int64_t{tile.pieces} * piece_columns));
+  job.tiles = job.row_tiles * job.column_tiles;
+  for (const int extent : job.batches) job.tiles *= extent;
+}
+
+}  // namespace hopper_gemm
