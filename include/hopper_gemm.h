@@ -35,6 +35,9 @@ struct Problem {
   void* out;
   int64_t out_pitch;
   OutputOrder out_order = OutputOrder::row_major;
+  // A batch of products in one launch: elements between consecutive matrices, 0 for an operand they all share.
+  int64_t batches = 1;
+  int64_t a_batch = 0, b_batch = 0, out_batch = 0;
 
   // Extents of the output as it lies in memory.
   int64_t stored_rows() const { return out_order == OutputOrder::row_major ? m : n; }

@@ -23,7 +23,7 @@ def listing(*instructions):
     return code
 
 
-LOOP = ("UTMALDG.2D [UR8], [UR4]", "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24", "@P0 BRA 0x10", "UTMASTG.2D [UR4]", "ACQBULK", "EXIT")
+LOOP = ("UTMALDG.3D [UR8], [UR4]", "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24", "@P0 BRA 0x10", "UTMASTG.3D [UR4]", "ACQBULK", "EXIT")
 
 
 def test_mangled_names_are_read():

@@ -113,7 +113,7 @@ def findings(name, code):
         ("UTMALDG", uses_tma, "TMA loads"),
         ("LDGSTS", not uses_tma, "cp.async loads"),
         ("UTMASTG", store == "tma", "TMA stores"),
-        ("UTMALDG.2D.MULTICAST", cluster > 1, "multicast loads"),
+        ("UTMALDG.3D.MULTICAST", cluster > 1, "multicast loads"),
     ]
     if schedule != "warp_specialized":  # there it depends on the number of consumers
         expected.append(("USETMAXREG", specialized, "setmaxnreg"))

@@ -6,6 +6,7 @@
 
 #include "dicts.h"
 #include "dispatch_state.h"
+#include "product.h"
 #include "runtime.h"
 #include "stream.h"
 #include "tensors.h"
@@ -87,6 +88,21 @@ py::dict launch_shape_torch(int id, const at::Tensor& a, const at::Tensor& b, co
   return launch_dict(launch_shape(id, problem, options_of(raster, group, max_ctas)));
 }
 
+py::dict product_torch(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+  const Product product = product_of(a, b, out);
+  const auto side = [](const Matrices& m) { return py::make_tuple(m.batch_stride, m.row_stride, m.column_stride, m.regular); };
+  py::dict d;
+  d["batches"] = product.batches;
+  d["m"] = product.m;
+  d["n"] = product.n;
+  d["k"] = product.k;
+  d["a"] = side(product.a);
+  d["b"] = side(product.b);
+  d["out"] = side(product.out);
+  d["folded"] = product.folded;
+  return d;
+}
+
 py::list kernel_list() {
   py::list list;
   for (int id = 0; id < static_cast<int>(kernels().size()); ++id) list.append(kernel_dict(id));
@@ -150,6 +166,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("keep_findings") = false);
   m.def("problem_error", &problem_error_torch, "Why a kernel cannot run a problem, '' if it can",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("exchanged") = false);
+  m.def("product", &product_torch, "A product of tensors as matrices: extents, and (batch, row, column) strides and whether the batch "
+        "dimensions collapse to one, of each tensor", py::arg("a"), py::arg("b"), py::arg("out"));
   m.def("launch_shape", &launch_shape_torch, "Grid, cluster, threads, shared memory, tiles and store path of a launch",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0,
         py::arg("exchanged") = false);

@@ -1,6 +1,7 @@
 // Reads sizes, strides and addresses; nothing is copied, allocated or launched here.
 #include "tensors.h"
 
+#include "product.h"
 #include "text.h"
 
 namespace hopper_gemm {
@@ -19,22 +20,21 @@ DataType type_of(const at::Tensor& tensor, const char* name) {
   }
 }
 
-std::string shape_text(const at::Tensor& t) {
-  return text("(", t.size(0), ", ", t.size(1), ") with strides (", t.stride(0), ", ", t.stride(1), ")");
-}
-
-void check_matrix(const at::Tensor& tensor, const char* name) {
+void check_tensor(const at::Tensor& tensor, const char* name) {
   if (tensor.is_neg())
     throw Error(Kind::type, text(name, " is a view with its negative bit set, which kernels do not read: pass .resolve_neg()"));
-  if (tensor.dim() != 2) throw Error(Kind::value, text(name, " has ", tensor.dim(), " dimensions, expected 2"));
 }
 
-// The pitch of a matrix read along `inner` (the contiguous dimension).
-int64_t pitch_of(const at::Tensor& tensor, int inner, const char* name, const char* major) {
-  if (tensor.stride(inner) != 1 && tensor.size(inner) > 1)
-    throw Error(Kind::value, text(name, " is ", shape_text(tensor), ", not contiguous along dimension ", inner,
-                                  " as the kernel reads it (", major, "-major): choose a kernel of another layout"));
-  return tensor.stride(1 - inner);
+// The pitch of a matrix of `rows` x `columns` read along its rows or its columns, which must be contiguous.
+int64_t pitch_of(const Matrices& m, int64_t rows, int64_t columns, bool along_columns, const char* name, const char* major) {
+  const int64_t contiguous = along_columns ? m.column_stride : m.row_stride, extent = along_columns ? columns : rows;
+  if (!m.regular)
+    throw Error(Kind::value, text("the batch dimensions of ", name, " do not follow each other at one stride, as a launch needs"));
+  if (contiguous != 1 && extent > 1)
+    throw Error(Kind::value, text(name, " is (", rows, ", ", columns, ") with strides (", m.row_stride, ", ", m.column_stride,
+                                  "), not contiguous along dimension ", along_columns ? 1 : 0, " as the kernel reads it (", major,
+                                  "-major): choose a kernel of another layout"));
+  return along_columns ? m.row_stride : m.column_stride;
 }
 
 }  // namespace
@@ -67,31 +67,34 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
   if (id < 0 || id >= static_cast<int>(list.size()))
     throw Error(Kind::value, text("kernel id ", id, " does not exist: this build has ", list.size(), " kernels"));
   const KernelConfig& config = list[id].config;
-  check_matrix(a, "a");
-  check_matrix(b, "b");
-  check_matrix(out, "out");
-  if (exchanged) return problem_of(id, b.t(), a.t(), out.t(), false);
-  if (a.size(1) != b.size(0) || out.size(0) != a.size(0) || out.size(1) != b.size(1))
-    throw Error(Kind::value, text("shapes do not fit out = a @ b: a ", shape_text(a), ", b ", shape_text(b), ", out ", shape_text(out)));
+  check_tensor(a, "a");
+  check_tensor(b, "b");
+  check_tensor(out, "out");
   if (a.device() != b.device() || a.device() != out.device())
     throw Error(Kind::runtime, text("a is on ", a.device(), ", b on ", b.device(), ", out on ", out.device(), ": expected one device"));
   if (a.scalar_type() != b.scalar_type())
     throw Error(Kind::type, text("a is ", a.scalar_type(), " and b is ", b.scalar_type(), ": expected one dtype"));
+  const Product given = product_of(a, b, out), product = exchanged ? given.exchanged() : given;
+  const auto& [batches, m, n, k, pa, pb, pout, folded] = product;
   const bool a_k = config.a_major == Major::k, b_k = config.b_major == Major::k, row_major = config.is_row_major();
-  return {.m = a.size(0),
-          .n = b.size(1),
-          .k = a.size(1),
+  return {.m = m,
+          .n = n,
+          .k = k,
           .input = type_of(a, "a"),
           .output = type_of(out, "out"),
-          .a = a.const_data_ptr(),
-          .a_pitch = pitch_of(a, a_k ? 1 : 0, "a", a_k ? "K" : "M"),
+          .a = (exchanged ? b : a).const_data_ptr(),
+          .a_pitch = pitch_of(pa, m, k, a_k, "a", a_k ? "K" : "M"),
           .a_major = config.a_major,
-          .b = b.const_data_ptr(),
-          .b_pitch = pitch_of(b, b_k ? 0 : 1, "b", b_k ? "K" : "N"),
+          .b = (exchanged ? a : b).const_data_ptr(),
+          .b_pitch = pitch_of(pb, k, n, !b_k, "b", b_k ? "K" : "N"),
           .b_major = config.b_major,
           .out = out.data_ptr(),
-          .out_pitch = row_major ? pitch_of(out, 1, "out", "N") : pitch_of(out, 0, "out", "M"),
-          .out_order = config.output};
+          .out_pitch = pitch_of(pout, m, n, row_major, "out", row_major ? "N" : "M"),
+          .out_order = config.output,
+          .batches = batches,
+          .a_batch = pa.batch_stride,
+          .b_batch = pb.batch_stride,
+          .out_batch = pout.batch_stride};
 }
 
 }  // namespace hopper_gemm

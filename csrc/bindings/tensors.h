@@ -1,4 +1,4 @@
-// torch tensors -> Problem. `a` is (M, K), `b` is (K, N), `out` is (M, N), as in out = a @ b.
+// torch tensors -> Problem, by torch.matmul's rules (product.h).
 #pragma once
 #include <ATen/core/Tensor.h>
 

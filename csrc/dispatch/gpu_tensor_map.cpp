@@ -42,14 +42,14 @@ constexpr CUtensorMapL2promotion kPromotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B
 TensorMap encode(const TensorMapSpec& spec) {
   CUtensorMap map;
   static_assert(sizeof(map) == sizeof(TensorMap));
-  const cuuint64_t extent[] = {spec.extent[0], spec.extent[1]}, pitch[] = {spec.pitch_bytes};
-  const cuuint32_t box[] = {spec.box[0], spec.box[1]}, element_strides[] = {1, 1};
-  const CUresult code = encoder()(&map, map_type(spec.type), 2, spec.address, extent, pitch, box, element_strides,
+  const cuuint64_t extent[] = {spec.extent[0], spec.extent[1], spec.batches}, pitch[] = {spec.pitch_bytes, spec.batch_bytes};
+  const cuuint32_t box[] = {spec.box[0], spec.box[1], 1}, element_strides[] = {1, 1, 1};
+  const CUresult code = encoder()(&map, map_type(spec.type), 3, spec.address, extent, pitch, box, element_strides,
                                   CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(spec.swizzle), kPromotion,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (code != CUDA_SUCCESS)
     throw Error(Error::Kind::runtime, text("cuTensorMapEncodeTiled refused (CUresult ", static_cast<int>(code), ") extent ", extent[0],
-                                           " x ", extent[1], ", pitch ", pitch[0], " bytes, box ", box[0], " x ", box[1],
+                                           " x ", extent[1], " x ", extent[2], ", pitch ", pitch[0], " bytes, ", pitch[1], " bytes between matrices, box ", box[0], " x ", box[1],
                                            ", swizzle ", swizzle_span_bytes(spec.swizzle), " bytes, address ", spec.address));
   TensorMap result;
   std::memcpy(&result, &map, sizeof(result));
@@ -58,10 +58,10 @@ TensorMap encode(const TensorMapSpec& spec) {
 
 // TensorMapSpec as words without padding, to compare and hash.
 struct Key {
-  uint64_t words[6];
+  uint64_t words[8];
   explicit Key(const TensorMapSpec& s)
       : words{reinterpret_cast<uint64_t>(s.address), s.extent[0], s.extent[1], s.pitch_bytes,
-              uint64_t{s.box[0]} << 32 | s.box[1], static_cast<uint64_t>(s.type) << 8 | static_cast<uint64_t>(s.swizzle)} {}
+              uint64_t{s.box[0]} << 32 | s.box[1], static_cast<uint64_t>(s.type) << 8 | static_cast<uint64_t>(s.swizzle), s.batches, s.batch_bytes} {}
   bool operator==(const Key& other) const { return std::memcmp(words, other.words, sizeof(words)) == 0; }
   uint64_t hash() const {
     uint64_t h = 0;

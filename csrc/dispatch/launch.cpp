@@ -28,8 +28,9 @@ GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, 
 
 void clear_on_host(const Problem& p) {
   const int64_t bytes = element_bytes(p.output);
-  for (int64_t row = 0; row < p.stored_rows(); ++row)
-    std::memset(static_cast<char*>(p.out) + row * p.out_pitch * bytes, 0, p.stored_columns() * bytes);
+  for (int64_t batch = 0; batch < p.batches; ++batch)
+    for (int64_t row = 0; row < p.stored_rows(); ++row)
+      std::memset(static_cast<char*>(p.out) + (batch * p.out_batch + row * p.out_pitch) * bytes, 0, p.stored_columns() * bytes);
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ EmulatorReport run_in_emulator(const emulator::Launch& launch, const GemmParams&
 void gemm(int id, const Problem& given, const LaunchOptions& options, void* stream) {
   const KernelEntry& entry = compiled_entry(id);
   const Problem problem = checked(entry, given);
-  if (problem.m == 0 || problem.n == 0) return;
+  if (problem.m == 0 || problem.n == 0 || problem.batches == 0) return;
   const int device = gpu::current_device();
   if (problem.k == 0) return gpu::clear(problem, stream);
   const int resident = gpu::resident_clusters(id, device);
@@ -75,7 +76,7 @@ LaunchShape launch_shape(int id, const Problem& given, const LaunchOptions& opti
 EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& options, const EmulatorOptions& emulator) {
   const KernelEntry& entry = emulated_entry(id);
   const Problem problem = checked(entry, given);
-  if (problem.m == 0 || problem.n == 0) return {};
+  if (problem.m == 0 || problem.n == 0 || problem.batches == 0) return {};
   if (problem.k == 0) return clear_on_host(problem), EmulatorReport{};
   const KernelConfig& config = entry.config;
   const auto resident = [&] { return emulator.sm_count / config.cluster_size(); };

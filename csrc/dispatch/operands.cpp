@@ -9,15 +9,24 @@ namespace {
 
 int64_t legal_pitch(int64_t contiguous) { return (contiguous + 7) / 8 * 8; }
 
+// The third dimension of a map, legal also where it has one matrix.
+void set_batches(TensorMapSpec& spec, int64_t batches, int64_t batch_stride) {
+  const bool many = batches > 1 && batch_stride != 0;
+  spec.batches = many ? static_cast<uint64_t>(batches) : 1;
+  spec.batch_bytes = many ? static_cast<uint64_t>(batch_stride * element_bytes(spec.type)) : spec.pitch_bytes;
+}
+
 TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* address, DataType type, int64_t mn, int64_t k,
-                           int64_t pitch) {
+                           int64_t pitch, int64_t batches, int64_t batch_stride) {
   const int64_t inner = tile.major == Major::k ? k : mn, outer = tile.major == Major::k ? mn : k;
-  return {.address = const_cast<void*>(address),
+  TensorMapSpec spec = {.address = const_cast<void*>(address),
           .type = type,
           .extent = {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)},
           .pitch_bytes = static_cast<uint64_t>(pitch * element_bytes(type)),
           .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows() / sharers)},
           .swizzle = tile.swizzle};
+  set_batches(spec, batches, batch_stride);
+  return spec;
 }
 
 }  // namespace
@@ -37,25 +46,28 @@ Store store_path(const KernelConfig& config, const Problem& p) {
   const bool can = config.store == Store::tma && element_bytes(p.output) == 2 &&
                    p.stored_columns() * element_bytes(p.output) % kAccessBytes == 0 &&
                    p.out_pitch * element_bytes(p.output) % kAccessBytes == 0 &&
+                   p.out_batch * element_bytes(p.output) % kAccessBytes == 0 &&
                    reinterpret_cast<uintptr_t>(p.out) % kAccessBytes == 0;
   return can ? Store::tma : Store::direct;
 }
 
 TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& p) {
-  return operand_spec(a_tile(config), config.a_sharers(), p.a, p.input, p.m, p.k, p.a_pitch);
+  return operand_spec(a_tile(config), config.a_sharers(), p.a, p.input, p.m, p.k, p.a_pitch, p.batches, p.a_batch);
 }
 
 TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& p) {
-  return operand_spec(b_tile(config), config.b_sharers(), p.b, p.input, p.n, p.k, p.b_pitch);
+  return operand_spec(b_tile(config), config.b_sharers(), p.b, p.input, p.n, p.k, p.b_pitch, p.batches, p.b_batch);
 }
 
 TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& p) {
-  return {.address = p.out,
+  TensorMapSpec spec = {.address = p.out,
           .type = p.output,
           .extent = {static_cast<uint64_t>(p.stored_columns()), static_cast<uint64_t>(p.stored_rows())},
           .pitch_bytes = static_cast<uint64_t>(p.out_pitch * element_bytes(p.output)),
           .box = {static_cast<uint32_t>(config.panel_columns()), static_cast<uint32_t>(config.panel_rows())},
           .swizzle = config.panel_swizzle()};
+  set_batches(spec, p.batches, p.out_batch);
+  return spec;
 }
 
 GemmParams make_params(const Problem& p, const TileOrder& order, Store store) {
@@ -66,13 +78,18 @@ GemmParams make_params(const Problem& p, const TileOrder& order, Store store) {
   params.a_pitch = p.a_pitch;
   params.b_pitch = p.b_pitch;
   params.out_pitch = p.out_pitch;
+  params.a_batch = p.batches > 1 ? p.a_batch : 0;
+  params.b_batch = p.batches > 1 ? p.b_batch : 0;
+  params.out_batch = p.batches > 1 ? p.out_batch : 0;
+  params.a_step = params.a_batch != 0;
+  params.b_step = params.b_batch != 0;
   params.m = static_cast<int>(p.m);
   params.n = static_cast<int>(p.n);
   params.k = static_cast<int>(p.k);
   params.order = order;
   params.out_type = p.output;
   params.store = store;
-  params.out_pairs = p.out_pitch % 2 == 0 && reinterpret_cast<uintptr_t>(p.out) % (2 * element_bytes(p.output)) == 0;
+  params.out_pairs = p.out_pitch % 2 == 0 && params.out_batch % 2 == 0 && reinterpret_cast<uintptr_t>(p.out) % (2 * element_bytes(p.output)) == 0;
   return params;
 }
 

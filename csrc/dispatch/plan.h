@@ -23,7 +23,7 @@ Plan make_plan(const KernelConfig& config, const Problem& problem, const LaunchO
                ResidentClusters&& resident_clusters) {
   const int64_t tiles_m = tiles_along(problem.m, config.tile_m, config.cluster_m);
   const int64_t tiles_n = tiles_along(problem.n, config.tile_n, config.cluster_n);
-  int64_t grid = tiles_m * tiles_n * config.cluster_k;
+  int64_t grid = tiles_m * tiles_n * config.cluster_k * problem.batches;
   if (config.is_persistent()) {
     const int64_t cluster = config.cluster_size();
     int64_t clusters = resident_clusters();
@@ -34,7 +34,7 @@ Plan make_plan(const KernelConfig& config, const Problem& problem, const LaunchO
   // A group wider than the output is the whole output; this also keeps the kernel's 32-bit products in range.
   const int64_t banded = options.raster == Raster::along_m ? tiles_m / config.cluster_m : tiles_n / config.cluster_n;
   const int group = static_cast<int>(options.group < 1 ? 1 : options.group > banded ? banded : options.group);
-  if (problem.m == 0 || problem.n == 0 || problem.k == 0) grid = 0;  // answered without a launch
+  if (problem.m == 0 || problem.n == 0 || problem.k == 0 || problem.batches == 0) grid = 0;  // answered without a launch
   return {.shape = {.grid = grid,
                     .cluster = config.cluster_size(),
                     .threads = config.threads(),
@@ -45,7 +45,8 @@ Plan make_plan(const KernelConfig& config, const Problem& problem, const LaunchO
           .order = {.tiles_m = static_cast<int>(tiles_m),
                     .tiles_n = static_cast<int>(tiles_n),
                     .group = group,
-                    .raster = options.raster}};
+                    .raster = options.raster,
+                    .batches = static_cast<int>(problem.batches)}};
 }
 
 }  // namespace hopper_gemm

@@ -18,6 +18,7 @@ struct Operand {
   Major major, kernel_major;
   int64_t mn, k;
   const char* mn_name;
+  int64_t batches, batch;
 
   int64_t contiguous() const { return major == Major::k ? k : mn; }
   int64_t rows() const { return major == Major::k ? mn : k; }
@@ -34,6 +35,9 @@ std::optional<Error> check_operand(const Operand& o, DataType type) {
   if (address % kAccessBytes)
     return Error(Kind::value, text(o.name, " starts ", address % kAccessBytes, " bytes after a multiple of ", kAccessBytes,
                                    ": its address must be a multiple of ", kAccessBytes, " bytes; copy it to a new tensor"));
+  if (o.batches > 1 && (o.batch < 0 || o.batch * bytes % kAccessBytes || o.batch * bytes >= int64_t{1} << 40))
+    return Error(Kind::value, text("the matrices of ", o.name, " are ", o.batch, " elements = ", o.batch * bytes,
+                                   " bytes apart: it must be a multiple of ", kAccessBytes, " bytes, 0 or more and below 2^40"));
   if (o.rows() == 1) return {};
   // Rows may overlap (a sliding window), but TMA has no stride of 0.
   if (o.pitch <= 0 || o.pitch * bytes % kAccessBytes || o.pitch * bytes >= int64_t{1} << 40)
@@ -59,7 +63,7 @@ std::optional<Error> check_output(const Problem& p) {
 }  // namespace
 
 std::optional<Error> check_problem(const KernelConfig& config, const Problem& p) {
-  for (const auto& [name, extent] : {std::pair{"M", p.m}, {"N", p.n}, {"K", p.k}})
+  for (const auto& [name, extent] : {std::pair{"M", p.m}, {"N", p.n}, {"K", p.k}, {"the batch", p.batches}})
     if (extent < 0 || extent > kMaxExtent)
       return Error(Kind::value, text(name, " = ", extent, ": extents are 0 to ", kMaxExtent));
   if (p.input != config.input)
@@ -67,13 +71,13 @@ std::optional<Error> check_problem(const KernelConfig& config, const Problem& p)
   if (p.out_order != config.output)
     return Error(Kind::value, text("out is ", name_of(p.out_order), ", the kernel writes it ", name_of(config.output),
                                    ": exchange the operands (out^T = B^T A^T) or choose a kernel of the other order"));
-  const Operand a{"A", p.a, p.a_pitch, p.a_major, config.a_major, p.m, p.k, "M"};
-  const Operand b{"B", p.b, p.b_pitch, p.b_major, config.b_major, p.n, p.k, "N"};
+  const Operand a{"A", p.a, p.a_pitch, p.a_major, config.a_major, p.m, p.k, "M", p.batches, p.a_batch};
+  const Operand b{"B", p.b, p.b_pitch, p.b_major, config.b_major, p.n, p.k, "N", p.batches, p.b_batch};
   if (auto error = check_operand(a, p.input)) return error;
   if (auto error = check_operand(b, p.input)) return error;
   if (auto error = check_output(p)) return error;
   const int64_t tiles = tiles_along(p.m, config.tile_m, config.cluster_m) *
-                        tiles_along(p.n, config.tile_n, config.cluster_n) * config.cluster_k;
+                        tiles_along(p.n, config.tile_n, config.cluster_n) * config.cluster_k * (p.batches > 1 ? p.batches : 1);
   if (tiles > kMaxExtent)
     return Error(Kind::value, text("the output has ", tiles, " tiles, more than ", kMaxExtent,
                                    ": choose a kernel with a larger tile"));

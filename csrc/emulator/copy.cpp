@@ -9,20 +9,23 @@ namespace hopper_gemm::emulator {
 
 namespace {
 
-// The element of A or B at `source`: cp.async is given addresses, not coordinates.
+// The element of A or B at `source`: cp.async is given addresses, not coordinates. The matrices of a batch must follow each
+// other for this.
 Origin origin_of(const void* source, uint32_t valid_bytes) {
   const GemmParams& params = machine->params;
   if (valid_bytes == 0) return {};
-  const auto in = [&](const void* data, int64_t pitch) -> Origin {
-    const int64_t offset = static_cast<const char*>(source) - static_cast<const char*>(data);
-    const int64_t pitch_bytes = pitch * 2;
-    return {source_of(data), static_cast<int32_t>(offset % pitch_bytes / 2), static_cast<int32_t>(offset / pitch_bytes)};
+  const auto in = [&](const void* data, int64_t pitch, int64_t batch) -> Origin {
+    int64_t offset = static_cast<const char*>(source) - static_cast<const char*>(data);
+    const int64_t pitch_bytes = pitch * 2, matrix = batch > 0 ? offset / (batch * 2) : 0;
+    offset -= matrix * batch * 2;
+    return {source_of(data), static_cast<int32_t>(offset % pitch_bytes / 2), static_cast<int32_t>(offset / pitch_bytes),
+            static_cast<int32_t>(matrix)};
   };
   // The operand whose start is the nearest one below.
   const bool after_a = params.a != nullptr && params.a_pitch > 0 && source >= params.a;
   const bool after_b = params.b != nullptr && params.b_pitch > 0 && source >= params.b;
-  if (after_a && (!after_b || params.a >= params.b)) return in(params.a, params.a_pitch);
-  if (after_b) return in(params.b, params.b_pitch);
+  if (after_a && (!after_b || params.a >= params.b)) return in(params.a, params.a_pitch, params.a_batch);
+  if (after_b) return in(params.b, params.b_pitch, params.b_batch);
   return {};
 }
 
@@ -168,9 +171,14 @@ void store_global(void* address, const void* value, int bytes, Line line) {
   const GemmParams& params = machine->params;
   const int64_t element = element_bytes(params.out_type), pitch = params.out_pitch * element;
   const auto [rows, columns] = machine->stored_output();
-  const int64_t offset = static_cast<unsigned char*>(address) - static_cast<unsigned char*>(params.out);
-  if (pitch <= 0 || offset < 0 || offset / pitch >= rows ||
-      offset % pitch + bytes > columns * element)
+  const int64_t from_first = static_cast<unsigned char*>(address) - static_cast<unsigned char*>(params.out);
+  const auto inside = [&](int64_t batch) {
+    const int64_t offset = from_first - batch * params.out_batch * element;
+    return offset >= 0 && offset / pitch < rows && offset % pitch + bytes <= columns * element;
+  };
+  bool held = false;
+  for (int64_t batch = 0; pitch > 0 && batch < params.order.batches && !held; ++batch) held = inside(batch);
+  if (!held)
     fail(Finding::out_of_bounds, "store_global at " + place(line) + " by " + who(self()) + " writes outside the output");
   std::memcpy(address, value, bytes);
 }

@@ -9,7 +9,8 @@
 
 namespace hopper_gemm::emulator {
 
-// Host description of a 2-D tensor map, the arguments of cuTensorMapEncodeTiled.
+// Host description of a 3-D tensor map, the arguments of cuTensorMapEncodeTiled: matrices of a batch. A box holds a part of
+// one matrix.
 struct TensorMapSpec {
   void* address;
   DataType type;
@@ -17,6 +18,8 @@ struct TensorMapSpec {
   uint64_t pitch_bytes;   // of dimension 1
   uint32_t box[2];        // elements
   Swizzle swizzle;
+  uint64_t batches = 1;
+  uint64_t batch_bytes = 16;  // of dimension 2
 };
 
 // Same rules and refusals as cuTensorMapEncodeTiled (throws Error naming the rule).
@@ -37,7 +40,9 @@ struct Launch {
 };
 
 // The result of protocol-only mode: small integers that every output type holds exactly.
-constexpr int protocol_value(int m, int n) { return (m * 31 + n * 7 + (m % 13) * (n % 11)) % 250 + 1; }
+constexpr int protocol_value(int m, int n, int batch = 0) {
+  return (m * 31 + n * 7 + (m % 13) * (n % 11) + batch * 101) % 250 + 1;
+}
 
 EmulatorReport run(const Launch& launch, const GemmParams& params, const EmulatorOptions& options);
 

@@ -25,7 +25,7 @@ struct Access {
 // The element a unit was written for: its first element's coordinates in the tensor it came from, innermost first.
 struct Origin {
   uint16_t source = 0;  // 0: not known
-  int32_t x = 0, y = 0;
+  int32_t x = 0, y = 0, batch = 0;
 };
 
 class SharedShadow {

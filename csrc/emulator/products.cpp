@@ -1,6 +1,8 @@
 // The rules on what wgmmas multiply and add up.
 #include "products.h"
 
+#include <algorithm>
+
 #include "descriptor.h"
 
 namespace hopper_gemm::emulator {
@@ -17,9 +19,10 @@ void OriginCheck::add(uint32_t unit, int mn, int k) {
     source_ = origin.source;
     mn_ = from_mn - mn;
     k_ = from_k - k;
+    batch_ = origin.batch;
     return;
   }
-  if (source_ == origin.source && from_mn == mn_ + mn && from_k == k_ + k) return;
+  if (source_ == origin.source && from_mn == mn_ + mn && from_k == k_ + k && origin.batch == batch_) return;
   fits_ = false;
   const auto element = [&](int32_t at_mn, int32_t at_k, uint16_t source) {
     return "row " + std::to_string(at_mn) + ", k " + std::to_string(at_k) + " of " + machine->sources[source - 1].second;
@@ -41,7 +44,16 @@ Sum product_of(const OriginCheck& a, const OriginCheck& b, Line line) {
            "k of operands" + place(line));
     return {};
   }
-  return {true, a.mn(), b.mn(), a.k(), a.k() + kMmaK};
+  // An operand that all products of a batch share is matrix 0 for each of them.
+  const GemmParams& params = machine->params;
+  if (params.a_step != 0 && params.b_step != 0 && a.batch() != b.batch()) {
+    report(Finding::wrong_coordinate,
+           "wgmma at " + place(line) + ": A comes from matrix " + std::to_string(a.batch()) + " of the batch and B from " +
+               std::to_string(b.batch()),
+           "batch of operands" + place(line));
+    return {};
+  }
+  return {true, a.mn(), b.mn(), a.k(), a.k() + kMmaK, std::max(a.batch(), b.batch())};
 }
 
 void add_product(const WarpgroupOperation& operation) {
@@ -53,7 +65,7 @@ void add_product(const WarpgroupOperation& operation) {
   }
   if (!product.known) return;  // zeros beyond the edge, or bytes of unknown origin
   // Onto registers that hold something else: zeros, for all that is known here.
-  if (sum.known && (sum.m != product.m || sum.n != product.n || sum.k_end != product.k_begin))
+  if (sum.known && (sum.m != product.m || sum.n != product.n || sum.batch != product.batch || sum.k_end != product.k_begin))
     report(Finding::accumulation,
            "wgmma at " + place(operation.line) + " adds the product of row " + std::to_string(product.m) + ", column " +
                std::to_string(product.n) + ", k " + std::to_string(product.k_begin) + " to the sum of row " +

@@ -15,6 +15,7 @@ class OriginCheck {
   bool known() const { return source_ != 0 && fits_; }
   int mn() const { return mn_; }  // of the operand's first element, in its tensor
   int k() const { return k_; }
+  int batch() const { return batch_; }
 
  private:
   const Cta& cta_;
@@ -23,7 +24,7 @@ class OriginCheck {
   Major major_;
   uint16_t source_ = 0;
   bool fits_ = true;
-  int32_t mn_ = 0, k_ = 0;
+  int32_t mn_ = 0, k_ = 0, batch_ = 0;
 };
 
 // The product's place; reports operands from different K.

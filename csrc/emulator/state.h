@@ -94,7 +94,7 @@ struct StoreGroup {
 // k_begin <= k < k_end.
 struct Sum {
   bool known = false;
-  int32_t m = 0, n = 0, k_begin = 0, k_end = 0;
+  int32_t m = 0, n = 0, k_begin = 0, k_end = 0, batch = 0;
 };
 
 // A 64 x n accumulator that wgmmas in flight own; threads get their fragments back at the wait.

@@ -20,11 +20,12 @@ static_assert(sizeof(Encoded) <= sizeof(TensorMap));
 // Calls copy(image offset, global address, first, last) for each 16-byte unit of the box: bytes first .. last - 1 of it
 // lie in columns 0 .. columns - 1 of the tensor's rows.
 template <class Copy>
-void for_each_unit(const TensorMapSpec& spec, int c0, int c1, uint32_t address, int64_t columns, Copy copy) {
+void for_each_unit(const TensorMapSpec& spec, int c0, int c1, int c2, uint32_t address, int64_t columns, Copy copy) {
   const int bytes = element_bytes(spec.type);
+  const bool matrix_inside = c2 >= 0 && c2 < static_cast<int64_t>(spec.batches);
   for_each_box_unit(spec, c0, c1, address, [&](uint32_t offset, int x, int y) {
-    const bool row_inside = y >= 0 && y < static_cast<int64_t>(spec.extent[1]);
-    const int64_t from_origin = y * static_cast<int64_t>(spec.pitch_bytes) + static_cast<int64_t>(x) * bytes;
+    const bool row_inside = matrix_inside && y >= 0 && y < static_cast<int64_t>(spec.extent[1]);
+    const int64_t from_origin = c2 * static_cast<int64_t>(spec.batch_bytes) + y * static_cast<int64_t>(spec.pitch_bytes) + static_cast<int64_t>(x) * bytes;
     const int64_t first = std::clamp<int64_t>(-int64_t{x}, 0, 16 / bytes);
     const int64_t last = std::clamp<int64_t>(columns - x, 0, 16 / bytes);
     copy(offset, static_cast<unsigned char*>(spec.address) + from_origin, row_inside ? first * bytes : 0,
@@ -49,6 +50,9 @@ TensorMap encode_tensor_map(const TensorMapSpec& spec) {
     reject("the address must be a multiple of 16", reinterpret_cast<uintptr_t>(spec.address) % 16);
   for (const uint64_t extent : spec.extent)
     if (extent < 1 || extent > uint64_t{1} << 32) reject("an extent must be 1 to 2^32", extent);
+  if (spec.batches < 1 || spec.batches > uint64_t{1} << 32) reject("an extent must be 1 to 2^32", spec.batches);
+  if (spec.batch_bytes % 16 != 0) reject("the bytes between matrices must be a multiple of 16", spec.batch_bytes);
+  if (spec.batch_bytes >= uint64_t{1} << 40) reject("the bytes between matrices must be below 2^40", spec.batch_bytes);
   if (spec.pitch_bytes % 16 != 0) reject("the row pitch in bytes must be a multiple of 16", spec.pitch_bytes);
   if (spec.pitch_bytes >= uint64_t{1} << 40) reject("the row pitch in bytes must be below 2^40", spec.pitch_bytes);
   for (const uint32_t box : spec.box)
@@ -68,16 +72,16 @@ const TensorMapSpec* decoded(const TensorMap& map) {
   return encoded->tag == kTag ? &encoded->spec : nullptr;
 }
 
-void load_box(const TensorMapSpec& spec, int c0, int c1, unsigned char* image, uint32_t address) {
+void load_box(const TensorMapSpec& spec, int c0, int c1, int c2, unsigned char* image, uint32_t address) {
   const auto columns = static_cast<int64_t>(spec.extent[0]);
-  for_each_unit(spec, c0, c1, address, columns, [&](uint32_t offset, const unsigned char* global, int64_t first, int64_t last) {
+  for_each_unit(spec, c0, c1, c2, address, columns, [&](uint32_t offset, const unsigned char* global, int64_t first, int64_t last) {
     if (last - first != 16) std::memset(image + offset, 0, 16);
     std::memcpy(image + offset + first, global + first, last - first);
   });
 }
 
-void store_box(const TensorMapSpec& spec, int c0, int c1, const unsigned char* image, uint32_t address) {
-  for_each_unit(spec, c0, c1, address, stored_columns(spec),
+void store_box(const TensorMapSpec& spec, int c0, int c1, int c2, const unsigned char* image, uint32_t address) {
+  for_each_unit(spec, c0, c1, c2, address, stored_columns(spec),
                 [&](uint32_t offset, unsigned char* global, int64_t first, int64_t last) {
                   std::memcpy(global + first, image + offset + first, last - first);
                 });

@@ -13,14 +13,14 @@ inline uint32_t box_bytes(const TensorMapSpec& spec) { return box_row_bytes(spec
 
 // Moves one box between global memory and an image of shared memory that starts at window address `address`.
 // Loads fill elements outside the tensor with zeros, exactly. Stores clip the innermost dimension at whole 16 bytes: a
-// chunk with any element inside is written whole (H200, 2026-11-29; tests/parity); rows outside are dropped.
-void load_box(const TensorMapSpec& spec, int c0, int c1, unsigned char* image, uint32_t address);
-void store_box(const TensorMapSpec& spec, int c0, int c1, const unsigned char* image, uint32_t address);
+// chunk with any element inside is written whole (H200, 2026-11-29; tests/parity); rows and matrices outside are dropped.
+void load_box(const TensorMapSpec& spec, int c0, int c1, int c2, unsigned char* image, uint32_t address);
+void store_box(const TensorMapSpec& spec, int c0, int c1, int c2, const unsigned char* image, uint32_t address);
 
 // Elements of each row that a store of this box writes beyond the tensor.
 int columns_beyond(const TensorMapSpec& spec, int c0);
 
-// Calls unit(image offset, x, y) for each 16-byte unit of the box at (c0, c1): the element it starts with.
+// Calls unit(image offset, x, y) for each 16-byte unit of the box at (c0, c1) of a matrix: the element it starts with.
 template <class Unit>
 void for_each_box_unit(const TensorMapSpec& spec, int c0, int c1, uint32_t address, Unit unit) {
   const int bytes = element_bytes(spec.type);

@@ -52,7 +52,7 @@ int64_t port_time(int64_t& free_at, uint32_t bytes, int latency) {
   return free_at + latency;
 }
 
-void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_t barrier_address, int c0, int c1,
+void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_t barrier_address, int c0, int c1, int c2,
                Line line) {
   const uint32_t bytes = box_bytes(spec);
   const uint32_t unit = (address - kSharedStart) / 16;
@@ -77,15 +77,15 @@ void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_
   target.shadow.begin_write(unit, bytes / 16, index, issuer.clock);
   const uint16_t source = source_of(spec.address);
   for_each_box_unit(spec, c0, c1, address, [&](uint32_t offset, int x, int y) {
-    target.shadow.set_origin(unit + offset / 16, {source, x, y});
+    target.shadow.set_origin(unit + offset / 16, {source, x, y, c2});
   });
   std::memset(shared_bytes_at(target, address), 0xFF, bytes);
   ++target.inbound;
   const int64_t time = port_time(target.load_port_free, bytes, costs::kLoadLatency);
-  machine->scheduler.post(time, [&target, &barrier, &issuer, spec, address, unit, bytes, c0, c1, line, phase = barrier.phase,
+  machine->scheduler.post(time, [&target, &barrier, &issuer, spec, address, unit, bytes, c0, c1, c2, line, phase = barrier.phase,
                                   begin = machine->scheduler.clock()] {
     --target.inbound;
-    if (!machine->options.protocol_only) load_box(spec, c0, c1, shared_bytes_at(target, address), address);
+    if (!machine->options.protocol_only) load_box(spec, c0, c1, c2, shared_bytes_at(target, address), address);
     add_span(SpanKind::transfer, target, issuer.warpgroup->index, barrier.named ? barrier.point.stage : 0, begin,
              machine->scheduler.clock());
     target.shadow.end_write(unit, bytes / 16);
@@ -139,7 +139,7 @@ void tma_prefetch(const TensorMap& map, Line line) {
   checked_map(map, "tma_prefetch", line);
 }
 
-void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, uint32_t cta_mask, Line line) {
+void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, int c2, uint32_t cta_mask, Line line) {
   tick(costs::kIssue);
   Cta& cta = *self().cta;
   const TensorMapSpec& spec = checked_map(map, "tma_load", line);
@@ -148,7 +148,7 @@ void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0
   check_start(spec, c0, c1, false, line);
   const uint32_t barrier_address = window_address(cta, &barrier, "tma_load", line);
   if (cta_mask == kNoMulticast) {
-    load_into(cta, spec, address, barrier_address, c0, c1, line);
+    load_into(cta, spec, address, barrier_address, c0, c1, c2, line);
     return;
   }
   if (cta_mask == 0 || cta_mask >> cta.cluster->ctas.size() != 0)
@@ -156,10 +156,10 @@ void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0
          "tma_load_multicast at " + place(line) + ": mask " + std::to_string(cta_mask) +
          " names CTAs outside the cluster of " + std::to_string(cta.cluster->ctas.size()));
   for (size_t rank = 0; rank < cta.cluster->ctas.size(); ++rank)
-    if (cta_mask >> rank & 1) load_into(*cta.cluster->ctas[rank], spec, address, barrier_address, c0, c1, line);
+    if (cta_mask >> rank & 1) load_into(*cta.cluster->ctas[rank], spec, address, barrier_address, c0, c1, c2, line);
 }
 
-void tma_store(const TensorMap& map, const void* source, int c0, int c1, Line line) {
+void tma_store(const TensorMap& map, const void* source, int c0, int c1, int c2, Line line) {
   tick(costs::kIssue);
   Thread& thread = self();
   Cta& cta = *thread.cta;
@@ -180,7 +180,7 @@ void tma_store(const TensorMap& map, const void* source, int c0, int c1, Line li
   ++thread.open_stores->unread;
   const int64_t time = port_time(cta.store_port_free, bytes, costs::kStoreLatency);
   // Reading shared memory and writing global memory are two moments; only the first one frees the buffer.
-  machine->scheduler.post(time, [&cta, &thread, spec, address, bytes, c0, c1, group = thread.open_stores,
+  machine->scheduler.post(time, [&cta, &thread, spec, address, bytes, c0, c1, c2, group = thread.open_stores,
                                   begin = machine->scheduler.clock()] {
     const unsigned char* image = shared_bytes_at(cta, address);
     std::vector<unsigned char> data(image, image + bytes);
@@ -191,8 +191,8 @@ void tma_store(const TensorMap& map, const void* source, int c0, int c1, Line li
       machine->scheduler.make_ready(thread);
     }
     const int64_t written = machine->scheduler.now() + costs::kStoreLatency;
-    machine->scheduler.post(written, [spec, data = std::move(data), address, c0, c1] {
-      store_box(spec, c0, c1, data.data(), address);
+    machine->scheduler.post(written, [spec, data = std::move(data), address, c0, c1, c2] {
+      store_box(spec, c0, c1, c2, data.data(), address);
     });
   });
 }

@@ -69,7 +69,7 @@ void give_protocol_values(const Accumulator& accumulator, int t, uint32_t* regis
   const int taken = sum.known ? std::min(sum.k_end / kMmaK, steps) - sum.k_begin / kMmaK : 0;
   const float share = static_cast<float>(taken) / static_cast<float>(steps);
   const auto value = [&](int element) {
-    return share * static_cast<float>(protocol_value(sum.m + element / accumulator.n, sum.n + element % accumulator.n));
+    return share * static_cast<float>(protocol_value(sum.m + element / accumulator.n, sum.n + element % accumulator.n, sum.batch));
   };
   for (int i = 0; i < register_count(accumulator); ++i) {
     const int element = element_of(accumulator, t, i);

@@ -73,6 +73,9 @@ HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
   stmatrix_x2_transposed(plan.data + 16 * thread, packed[0], packed[1]);
   Float4& slot = *reinterpret_cast<Float4*>(plan.data + 16 * thread);
   shared_store(slot, cluster_load(slot, 0));
+  Piece& piece = *reinterpret_cast<Piece*>(plan.data + 16 * thread);
+  shared_store(piece, load_global(static_cast<const Piece*>(params.b) + thread));
+  store_global(static_cast<Piece*>(params.out) + thread, shared_load(piece));
   wait_for_previous_grid();
   allow_next_grid();
   if (elected) {

@@ -42,7 +42,7 @@ inline void load_kernel(const GemmParams& params) {
   set_up(shared, 1);
   if (arch::thread_index() == 0) {
     arch::barrier_arrive_expect(shared.full, sizeof shared.box / 2);
-    arch::tma_load(shared.box, params.a_map, shared.full, params.k, params.m);
+    arch::tma_load(shared.box, params.a_map, shared.full, params.k, params.m, params.a_step);
   }
   arch::barrier_wait(shared.full, 0, {arch::Wait::full, 0});
   if (arch::thread_index() == 1)
@@ -65,6 +65,28 @@ inline void test_out_of_bounds_fill() {
         const int x = k + column, y = m + row;
         const bool inside = x >= 0 && x < columns && y >= 0 && y < rows;
         CHECK(seen[row][column] == (inside ? data[y * columns + x] : 0));
+      }
+  }
+}
+
+// A box of one of three matrices; outside the batch there are zeros, and no matrix runs into the next one.
+inline void test_batch() {
+  constexpr int columns = 72, rows = 20, batches = 3, distance = columns * rows + 8;
+  std::vector<uint16_t> data(batches * distance);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint16_t>(i + 1);
+  for (const int matrix : {-1, 0, 2, 3}) {
+    GemmParams params{};
+    params.a_map = emulator::encode_tensor_map({data.data(), DataType::bf16, {columns, rows}, columns * 2, {kColumns, kRows},
+                                                Swizzle::b128, batches, distance * 2});
+    params.k = 16;
+    params.m = 10;
+    params.a_step = matrix;
+    CHECK(clean(run_kernel(load_kernel, params, sizeof(CopyShared))));
+    for (int row = 0; row < kRows; ++row)
+      for (int column = 0; column < kColumns; ++column) {
+        const int x = 16 + column, y = 10 + row;
+        const bool inside = x < columns && y < rows && matrix >= 0 && matrix < batches;
+        CHECK(seen[row][column] == (inside ? data[matrix * distance + y * columns + x] : 0));
       }
   }
 }

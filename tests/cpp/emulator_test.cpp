@@ -8,6 +8,7 @@ int main() {
   test_conversions();
   test_layouts();
   test_out_of_bounds_fill();
+  test_batch();
   test_store_clipping();
   test_multicast();
   test_cp_async();

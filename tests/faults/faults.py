@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 PATCHES = HERE / "patches"
 BUILD = ROOT / "build" / "faults"
-COPIED = ("include", "csrc/dispatch/operands.cpp", "csrc/dispatch/operands.h", "csrc/dispatch/plan.h", "csrc/dispatch/problem_error.h")
+DISPATCH = ("operands.cpp", "operands.h", "pack_job.cpp", "pack.h", "plan.h", "problem_error.h", "text.h")
+COPIED = ("include", *(f"csrc/dispatch/{name}" for name in DISPATCH))
 FLAGS = ["-std=c++20", "-fno-strict-aliasing", "-DHG_EMULATE"]
 CXX = os.environ.get("CXX", "g++")
 
@@ -96,7 +97,7 @@ def finish(waiting: list[subprocess.Popen[bytes]]) -> None:
 def harness_objects() -> list[Path]:
     """world.cpp and the launch arithmetic of the unpatched sources, compiled once."""
     targets = []
-    for source in (HERE / "world.cpp", ROOT / "csrc" / "dispatch" / "operands.cpp"):
+    for source in (HERE / "world.cpp", *(ROOT / "csrc" / "dispatch" / name for name in ("operands.cpp", "pack_job.cpp"))):
         target = BUILD / ("harness_" + source.stem + ".o")
         targets.append(target)
         inputs = [source, HERE / "world.h", *(ROOT / "csrc" / "dispatch").glob("*.h"), *(ROOT / "csrc" / "emulator").glob("*.h")]
@@ -131,9 +132,10 @@ def build(folder: Path, objects: list[Path], patch: Path | None, kernels: tuple[
     # A patch of what the launch arithmetic is made of needs its own harness.
     shared = [path for path in objects if path.name.startswith("harness_")]
     if patch is not None and any(part in patch.read_text() for part in ("/hopper_gemm/core/", "/csrc/")):
-        shared = [folder / "world.o", folder / "operands.o"]
-        command(CXX, *FLAGS, "-O0", *include, "-c", tests / "world.cpp", "-o", shared[0])
-        command(CXX, *FLAGS, "-O0", *include, "-c", folder / "csrc" / "dispatch" / "operands.cpp", "-o", shared[1])
+        shared = []
+        for source in (tests / "world.cpp", *(folder / "csrc" / "dispatch" / name for name in ("operands.cpp", "pack_job.cpp"))):
+            shared.append(folder / (source.stem + ".o"))
+            command(CXX, *FLAGS, "-O0", *include, "-c", source, "-o", shared[-1])
     emulator = [path for path in objects if not path.name.startswith("harness_")]
     command(CXX, table, *shared, *emulator, "-o", folder / "world")
     return folder / "world"

@@ -11,18 +11,19 @@
 #include <vector>
 
 #include "../../csrc/dispatch/operands.h"
+#include "../../csrc/dispatch/pack.h"
 #include "../../csrc/dispatch/plan.h"
 #include "hopper_gemm/arch/emu/numeric.h"
 
 namespace hopper_gemm::test {
 
 struct Extents {
-  int m, n, k;
+  int m, n, k, batches = 1;
 };
 
 // Ragged at every edge; rings of 3 or 4 stages wrap more than twice, persistent CTAs do several tiles on two SMs. The
-// second and third are stored directly: N is not whole 16 bytes.
-constexpr Extents kShapes[] = {{200, 136, 584}, {330, 92, 200}, {65, 250, 328}, {264, 128, 456}};
+// second and third are stored directly: N is not whole 16 bytes. The third is a batch.
+constexpr Extents kShapes[] = {{200, 136, 584}, {330, 92, 200}, {65, 250, 328, 2}, {264, 128, 456}};
 constexpr int kSmCount = 2;
 
 template <class T>
@@ -36,12 +37,14 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   const bool a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
   const bool rows = c.is_row_major();
   const int64_t a_pitch = pitch(a_k ? e.k : e.m), b_pitch = pitch(b_k ? e.k : e.n), out_pitch = pitch(rows ? e.n : e.m);
-  std::vector<uint16_t> a(a_pitch * (a_k ? e.m : e.k) + 64, 0x3C00), b(b_pitch * (b_k ? e.n : e.k) + 64, 0x3C00);
-  std::vector<float> out(out_pitch * (rows ? e.m : e.n) + 64, -7.0f);
+  const int64_t a_batch = a_pitch * (a_k ? e.m : e.k), b_batch = b_pitch * (b_k ? e.n : e.k), out_batch = out_pitch * (rows ? e.m : e.n);
+  std::vector<uint16_t> a(a_batch * e.batches + 64, 0x3C00), b(b_batch * e.batches + 64, 0x3C00);
+  std::vector<float> out(out_batch * e.batches + 64, -7.0f);
   const DataType out_type = seed % 4 == 3 ? DataType::f32 : c.input;
   const Problem problem{.m = e.m, .n = e.n, .k = e.k, .input = c.input, .output = out_type, .a = aligned(a), .a_pitch = a_pitch,
                         .a_major = c.a_major, .b = aligned(b), .b_pitch = b_pitch, .b_major = c.b_major, .out = aligned(out),
-                        .out_pitch = out_pitch, .out_order = c.output};
+                        .out_pitch = out_pitch, .out_order = c.output, .batches = e.batches, .a_batch = a_batch, .b_batch = b_batch,
+                        .out_batch = out_batch};
   const Store store = store_path(c, problem);
   const Plan plan = make_plan(c, problem, {.group = 2}, store, [&] { return kSmCount / c.cluster_size(); });
   GemmParams params = make_params(problem, plan.order, store);
@@ -58,18 +61,57 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
                                                     params, options).findings;
   if (arithmetic || !findings.empty()) return findings;
   // bf16 keeps the upper half of a float; these integers are exact in it and in f16.
-  const auto value = [&](int m, int n) -> float {
-    const int64_t at = rows ? m * out_pitch + n : n * out_pitch + m;
+  const auto value = [&](int batch, int m, int n) -> float {
+    const int64_t at = batch * out_batch + (rows ? m * out_pitch + n : n * out_pitch + m);
     if (out_type == DataType::f32) return aligned(out)[at];
     const uint16_t bits = reinterpret_cast<const uint16_t*>(aligned(out))[at];
     return out_type == DataType::bf16 ? emulator::float_from_bf16(bits) : emulator::float_from_f16(bits);
   };
-  for (int m = 0; m < e.m; ++m)
-    for (int n = 0; n < e.n; ++n)
-      if (std::fabs(value(m, n) - static_cast<float>(emulator::protocol_value(m, n))) > 0.01f)
-        return {"wrong-result: element (" + std::to_string(m) + ", " + std::to_string(n) + ") is " + std::to_string(value(m, n)) +
-                ", expected " + std::to_string(emulator::protocol_value(m, n)) +
-                ": it was not computed, computed for another place, or lacks parts of K"};
+  for (int batch = 0; batch < e.batches; ++batch)
+    for (int m = 0; m < e.m; ++m)
+      for (int n = 0; n < e.n; ++n)
+        if (std::fabs(value(batch, m, n) - static_cast<float>(emulator::protocol_value(m, n, batch))) > 0.01f)
+          return {"wrong-result: element (" + std::to_string(m) + ", " + std::to_string(n) + ") of product " + std::to_string(batch) +
+                  " is " + std::to_string(value(batch, m, n)) + ", expected " + std::to_string(emulator::protocol_value(m, n, batch)) +
+                  ": it was not computed, computed for another place, or lacks parts of K"};
+  return {};
+}
+
+// The packing kernel: both jobs of a launch, copied from rows off the 16-byte boundary and from strides that need staging.
+std::vector<std::string> run_pack(PackFunction function, uint64_t seed) {
+  constexpr int rows = 75, columns = 301, pitch = 304;
+  const bool column_major = seed % 2 == 1, apart = seed % 4 >= 2;
+  const int step = apart ? 2 : 1, outer = step * (column_major ? rows : columns) + 5;
+  std::vector<uint16_t> source(2 * outer * (column_major ? columns : rows) + 64), target(2 * rows * pitch + 64, 0x7777);
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint16_t>(i * 40503u >> 3);
+  Copy copy = {};
+  copy.element_bytes = 2;
+  copy.rows = rows;
+  copy.columns = columns;
+  copy.padded_columns = pitch;
+  copy.source = {source.data() + 3 + seed % 8, column_major ? step : outer, column_major ? outer : step};
+  copy.target = {aligned(target), pitch, 1};
+  Copy second = copy;
+  second.target.data = aligned(target) + rows * pitch;
+  const PackParams params = pack_params({copy, second});
+  emulator::MemoryMap memory;
+  for (const Copy& c : {copy, second}) {
+    memory.reads.push_back(footprint(c, false));
+    memory.writes.push_back(footprint(c, true));
+  }
+  EmulatorOptions options{.seed = seed, .sm_count = kSmCount};
+  emulator::Launch launch{nullptr, pack_grid(params), 1, kPackThreads, pack_shared_bytes(), 40, false, OutputOrder::row_major, true};
+  launch.body = [&] { function(params); };
+  launch.memory = &memory;
+  std::vector<std::string> findings = emulator::run(launch, GemmParams{}, options).findings;
+  if (!findings.empty()) return findings;
+  const auto* from = static_cast<const uint16_t*>(copy.source.data);
+  for (int row = 0; row < 2 * rows; ++row)
+    for (int column = 0; column < pitch; ++column) {
+      const uint16_t expected = column < columns ? from[row % rows * copy.source.row_stride + column * copy.source.column_stride] : 0;
+      if (aligned(target)[row * pitch + column] != expected)
+        return {"wrong-result: element (" + std::to_string(row % rows) + ", " + std::to_string(column) + ") is not the source's"};
+    }
   return {};
 }
 
@@ -92,6 +134,10 @@ int main(int argc, char** argv) {
     else if (word == "--first" && i + 1 < argc) first = std::atoi(argv[++i]);
   }
   const World all = world();
+  for (int seed = first; all.pack != nullptr && listed(names, "pack") && seed < first + seeds; ++seed) {
+    std::printf("run pack %d 75x301\n", seed);
+    for (const std::string& finding : run_pack(all.pack, seed)) std::printf("  %s\n", finding.c_str());
+  }
   for (const WorldKernel* k = all.kernels; k != all.kernels + all.count; ++k) {
     const WorldKernel& kernel = *k;
     if (kernel.function == nullptr || !listed(names, kernel.name)) continue;

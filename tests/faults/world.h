@@ -2,6 +2,7 @@
 // world_kernels.cpp, compiled over a copy of include/; the harness (world.cpp) is compiled once.
 #pragma once
 #include "hopper_gemm/core/config.h"
+#include "hopper_gemm/core/pack_params.h"
 #include "hopper_gemm/core/params.h"
 
 namespace hopper_gemm::test {
@@ -15,6 +16,7 @@ struct WorldKernel {
 struct World {
   const WorldKernel* kernels;
   int count;
+  void (*pack)(const PackParams&);  // the packing kernel, "pack"; null likewise
 };
 World world();
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "hopper_gemm/kernel/gemm.h"
+#include "hopper_gemm/kernel/pack.h"
 #include "world.h"
 
 namespace hopper_gemm::test {
@@ -81,6 +82,8 @@ constexpr WorldKernel kWorld[] = {HG_WORLD(HG_WORLD_ENTRY)};
 
 }  // namespace
 
-World world() { return {kWorld, static_cast<int>(sizeof kWorld / sizeof kWorld[0])}; }
+World world() {
+  return {kWorld, static_cast<int>(sizeof kWorld / sizeof kWorld[0]), is_wanted("pack") ? &pack_kernel<2> : nullptr};
+}
 
 }  // namespace hopper_gemm::test

@@ -133,6 +133,38 @@ struct Suite {
                ran ? Kind::exact : Kind::refused, buffer, pitch * buffer_rows / 2);
   }
 
+  // --- the same of one of three matrices, which follow each other or lie between each other's rows
+  void load_of_batch(bool between, int k, int m, int matrix) {
+    constexpr int columns = 72, rows = 20, batches = 3;
+    const int pitch = between ? 3 * columns : columns, batch = between ? columns : rows * columns + 8;
+    uint16_t* data = static_cast<uint16_t*>(machine.allocate(batches * (columns * rows + 8) * 2));
+    for (int i = 0; i < batches * (columns * rows + 8); ++i) data[i] = static_cast<uint16_t>(i + 1);
+    GemmParams params = output(2048);
+    params.a_map = machine.encode({data, DataType::bf16, {columns, rows}, static_cast<uint64_t>(pitch * 2), {64, 16}, Swizzle::b128,
+                                   batches, static_cast<uint64_t>(batch * 2)});
+    params.order.group = 64 * 16 * 2;
+    params.order.tiles_n = k;
+    params.order.tiles_m = m;
+    params.a_step = matrix;
+    machine.launch(&load_kernel, params, 1, sizeof(BoxShared));
+    writer.add(std::string("load of batch") + (between ? ", rows between" : "") + " at " + std::to_string(k) + "," + std::to_string(m) +
+                   "," + std::to_string(matrix),
+               Kind::exact, static_cast<const uint32_t*>(params.out), 2048);
+  }
+  void store_to_batch(int k, int m, int matrix) {
+    constexpr int pitch = 96, buffer_rows = 3 * 70, columns = 72, rows = 66;
+    uint32_t* buffer = static_cast<uint32_t*>(machine.allocate(pitch * buffer_rows * 2));
+    std::memset(buffer, 0xEE, pitch * buffer_rows * 2);
+    GemmParams params{};
+    params.out_map = machine.encode({buffer, DataType::bf16, {columns, rows}, pitch * 2, {64, 64}, Swizzle::b128, 3, pitch * 70 * 2});
+    params.order.tiles_n = k;
+    params.order.tiles_m = m;
+    params.a_step = matrix;
+    machine.launch(&store_kernel, params, 1, sizeof(BoxShared));
+    writer.add("store to batch at " + std::to_string(k) + "," + std::to_string(m) + "," + std::to_string(matrix), Kind::exact, buffer,
+               pitch * buffer_rows / 2);
+  }
+
   void run() {
     mma_type<DataType::bf16, DataType::f32>();
     mma_type<DataType::f16, DataType::f32>();
@@ -156,6 +188,11 @@ struct Suite {
     for (const int k : {-64, -8, -4, 3, 4, 8, 56, 64}) store(72, 64, k, 0);
     store(72, 64, 0, -4);
     store(61, 50, -3, 5);
+    for (const int matrix : {0, 1, 2, 3, -1}) {
+      load_of_batch(false, 8, 10, matrix);
+      load_of_batch(true, -8, 4, matrix);
+      store_to_batch(8, 8, matrix);
+    }
     GemmParams params = output(2048);
     bool ran = machine.launch(&stmatrix_kernel, params, 1, sizeof(BoxShared));
     writer.add("stmatrix x4 and x2", ran ? Kind::exact : Kind::refused, params.out, 2048);

@@ -93,7 +93,7 @@ HG_KERNEL(kThreads) mma_kernel(HG_PARAM(GemmParams) params) {
   multiply<Mma<kInput, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>, kInput, kAccumulator, kN, kMajorA, kMajorB>(params);
 }
 
-// --- TMA load of one box at the coordinates that travel in params.order, with `group` bytes announced; shared memory as words.
+// --- TMA load of one box at the coordinates that travel in params.order (and a_step: the matrix), with `group` bytes announced; shared memory as words.
 struct BoxShared {
   alignas(1024) unsigned char box[8192];
   arch::Barrier full;
@@ -115,7 +115,7 @@ HG_KERNEL(kThreads) load_kernel(HG_PARAM(GemmParams) params) {
   set_up(shared);
   if (is_leader()) {
     arch::barrier_arrive_expect(shared.full, static_cast<uint32_t>(params.order.group));
-    arch::tma_load(shared.box, params.a_map, shared.full, params.order.tiles_n, params.order.tiles_m);
+    arch::tma_load(shared.box, params.a_map, shared.full, params.order.tiles_n, params.order.tiles_m, params.a_step);
   }
   arch::barrier_wait(shared.full, 0, {arch::Wait::full, 0});
   arch::cta_sync();
@@ -171,7 +171,7 @@ HG_KERNEL(kThreads) store_kernel(HG_PARAM(GemmParams) params) {
   arch::async_proxy_fence();
   arch::cta_sync();
   if (is_leader()) {
-    arch::tma_store(params.out_map, shared.box, params.order.tiles_n, params.order.tiles_m);
+    arch::tma_store(params.out_map, shared.box, params.order.tiles_n, params.order.tiles_m, params.a_step);
     arch::tma_store_commit();
     arch::tma_store_wait_read<0>();
   }

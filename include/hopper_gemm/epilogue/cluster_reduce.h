@@ -33,8 +33,8 @@ struct ClusterReduce {
     }
   }
 
-  HG_DEVICE void reduce_and_store(int m_begin, int n_begin) const {
-    const DirectStore<K> direct{context, m_begin, n_begin};
+  HG_DEVICE void reduce_and_store(int m_begin, int n_begin, int batch) const {
+    const DirectStore<K> direct{context, m_begin, n_begin, batch};
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
       for (int group = static_cast<int>(context.place.k); group < kGroups; group += c.cluster_k) {
         const FragmentGroup total = sum(context.shared.epilogue.sum[block * kGroups + group][thread()]);

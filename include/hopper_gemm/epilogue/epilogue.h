@@ -15,12 +15,12 @@ struct Epilogue {
     return {context, c.store == Store::tma && context.warp == 0 && arch::elect_one()};
   }
 
-  // Rows m_begin ..., columns n_begin ... of the output.
-  HG_DEVICE void store(const Accumulator<K>& acc, int m_begin, int n_begin) const {
+  // Rows m_begin ..., columns n_begin ... of the output `batch`.
+  HG_DEVICE void store(const Accumulator<K>& acc, int m_begin, int n_begin, int batch) const {
     const GemmParams& params = context.params;
     if constexpr (c.store == Store::tma) {
       if (params.store == Store::tma) {
-        const PanelStore<K> panels{context, is_issuer};
+        const PanelStore<K> panels{context, is_issuer, batch};
         if (params.out_type == DataType::bf16) {
           panels.template store<DataType::bf16>(acc, m_begin, n_begin);
         } else {
@@ -29,7 +29,7 @@ struct Epilogue {
         return;
       }
     }
-    const DirectStore<K> direct{context, m_begin, n_begin};
+    const DirectStore<K> direct{context, m_begin, n_begin, batch};
     if (params.out_type == DataType::f32) {
       direct.template store_all<true>(acc);
     } else {

@@ -37,7 +37,7 @@ template <class K>
 struct DirectStore {
   static constexpr KernelConfig c = K::config;
   const Context<K>& context;
-  int m_begin, n_begin;
+  int m_begin, n_begin, batch;
 
   // kWide: the output is f32; otherwise bf16 or f16, chosen at run time.
   template <bool kWide>
@@ -65,7 +65,10 @@ struct DirectStore {
     return m_begin + static_cast<int>(context.warp * 16 + context.lane / 4) + block * kMmaM + half * 8;
   }
   HG_DEVICE int column_of(int group) const { return n_begin + static_cast<int>(context.lane % 4) * 2 + group * 8; }
-  HG_DEVICE int64_t offset_of(int row) const { return c.is_row_major() ? row * context.params.out_pitch : row; }
+  HG_DEVICE int64_t offset_of(int row) const {
+    const GemmParams& params = context.params;
+    return batch * params.out_batch + (c.is_row_major() ? row * params.out_pitch : row);
+  }
 
   // Two adjacent columns of the row that starts at `offset`.
   template <bool kWide>

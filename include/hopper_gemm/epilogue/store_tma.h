@@ -17,6 +17,7 @@ struct PanelStore {
 
   const Context<K>& context;
   bool is_issuer;  // one fixed thread a warpgroup: bulk groups belong to the thread that commits them
+  int batch;
 
   HG_DEVICE void sync() const { arch::named_barrier_sync(1 + context.warpgroup, kWarpgroupThreads); }
   HG_DEVICE void wait_buffers_read() const {
@@ -24,7 +25,7 @@ struct PanelStore {
   }
   HG_DEVICE void issue(const unsigned char* panel, int row, int column) const {
     if (!is_issuer) return;
-    arch::tma_store(context.params.out_map, panel, c.is_row_major() ? column : row, c.is_row_major() ? row : column);
+    arch::tma_store(context.params.out_map, panel, c.is_row_major() ? column : row, c.is_row_major() ? row : column, batch);
     arch::tma_store_commit();
   }
 

@@ -28,7 +28,7 @@ struct Cooperative {
       issue_tile(context, acc, state, warpgroup_row, k_blocks);
       retire_tile(context, acc, state);
       arch::annotate(arch::Activity::epilogue, walk.index);
-      epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n);
+      epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n, tile.batch);
     }
     epilogue.finish();
     arch::annotate(arch::Activity::idle, 0);

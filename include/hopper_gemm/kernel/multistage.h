@@ -52,7 +52,7 @@ struct Multistage {
     arch::wgmma_wait<0>();
     acc.fence();
     arch::annotate(arch::Activity::epilogue, 0);
-    epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n);
+    epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n, tile.batch);
     epilogue.finish();
     arch::annotate(arch::Activity::idle, 0);
   }

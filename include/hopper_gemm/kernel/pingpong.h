@@ -39,7 +39,7 @@ struct Pingpong {
       state.advance(k_blocks);
       order.wait_epilogue(context);
       arch::annotate(arch::Activity::epilogue, walk.index);
-      epilogue.store(acc, tile.m * c.tile_m, tile.n * c.tile_n);
+      epilogue.store(acc, tile.m * c.tile_m, tile.n * c.tile_n, tile.batch);
       arch::annotate(arch::Activity::idle, 0);
       order.pass_epilogue(context);
       order.advance();

@@ -44,7 +44,7 @@ struct TmaKernel {
     arch::allow_next_grid();
     retire_tile(context, acc, state);
     arch::annotate(arch::Activity::epilogue, 0);
-    epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n);
+    epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n, tile.batch);
     epilogue.finish();
     arch::annotate(arch::Activity::idle, 0);
   }

@@ -37,7 +37,7 @@ struct WarpSpecialized {
     sync_cluster<K>();
     if (context.is_producer()) return;
     arch::annotate(arch::Activity::epilogue, 0);
-    reduce.reduce_and_store(tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n);
+    reduce.reduce_and_store(tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n, tile.batch);
     arch::annotate(arch::Activity::idle, 0);
   }
 
@@ -52,7 +52,7 @@ struct WarpSpecialized {
     issue_tile(context, acc, state, warpgroup_row, context.k_blocks());
     retire_tile(context, acc, state);
     arch::annotate(arch::Activity::epilogue, 0);
-    epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n);
+    epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n, tile.batch);
     epilogue.finish();
     arch::annotate(arch::Activity::idle, 0);
   }

@@ -43,9 +43,12 @@ HG_DEVICE void copy_tiles(const Context<K>& context, int stage, Tile tile, int k
   constexpr KernelConfig c = K::config;
   const GemmParams& params = context.params;
   const bool a_is_k = c.a_major == Major::k, b_is_k = c.b_major == Major::k;
-  const GlobalOperand a = {static_cast<const unsigned char*>(params.a), params.a_pitch, a_is_k ? params.k : params.m,
+  const auto matrix = [&](const void* first, int64_t batch_elements) {
+    return static_cast<const unsigned char*>(first) + tile.batch * batch_elements * c.element_bytes();
+  };
+  const GlobalOperand a = {matrix(params.a, params.a_batch), params.a_pitch, a_is_k ? params.k : params.m,
                            a_is_k ? params.m : params.k};
-  const GlobalOperand b = {static_cast<const unsigned char*>(params.b), params.b_pitch, b_is_k ? params.k : params.n,
+  const GlobalOperand b = {matrix(params.b, params.b_batch), params.b_pitch, b_is_k ? params.k : params.n,
                            b_is_k ? params.n : params.k};
   copy_operand<K, true>(context.shared.a[stage], a, tile.m * c.tile_m, k_block * c.tile_k);
   copy_operand<K, false>(context.shared.b[stage], b, tile.n * c.tile_n, k_block * c.tile_k);

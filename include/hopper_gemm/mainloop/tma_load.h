@@ -14,7 +14,7 @@ struct Slice {
 
 template <class K, bool kIsA>
 HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, arch::Barrier& full, int mn_begin,
-                            int k_begin, Slice slice) {
+                            int k_begin, int batch, Slice slice) {
   constexpr KernelConfig c = K::config;
   constexpr OperandTile tile = kIsA ? a_tile(c) : b_tile(c);
   constexpr int sharers = kIsA ? c.a_sharers() : c.b_sharers();
@@ -27,9 +27,9 @@ HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, ar
     const int c0 = tile.major == Major::k ? k_begin + column : mn_begin + column;
     const int c1 = tile.major == Major::k ? mn_begin + row : k_begin + row;
     if constexpr (sharers == 1) {
-      arch::tma_load(to, map, full, c0, c1);
+      arch::tma_load(to, map, full, c0, c1, batch);
     } else {
-      arch::tma_load_multicast(to, map, full, c0, c1, slice.cta_mask);
+      arch::tma_load_multicast(to, map, full, c0, c1, slice.cta_mask, batch);
     }
   }
 }
@@ -46,8 +46,11 @@ HG_DEVICE void load_tiles(const Context<K>& context, int stage, Tile tile, int k
   const Slice b_slice = {place.m, static_cast<uint16_t>(column_mask)};
   const int k_begin = k_block * c.tile_k;
   SharedPlan<K>& shared = context.shared;
-  load_operand<K, true>(shared.a[stage], context.params.a_map, shared.full[stage], tile.m * c.tile_m, k_begin, a_slice);
-  load_operand<K, false>(shared.b[stage], context.params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin, b_slice);
+  const GemmParams& params = context.params;
+  load_operand<K, true>(shared.a[stage], params.a_map, shared.full[stage], tile.m * c.tile_m, k_begin, tile.batch * params.a_step,
+                        a_slice);
+  load_operand<K, false>(shared.b[stage], params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin, tile.batch * params.b_step,
+                         b_slice);
 }
 
 }  // namespace hopper_gemm

@@ -5,9 +5,9 @@
 
 namespace hopper_gemm {
 
-// Indices of an output tile: rows m * tile_m ..., columns n * tile_n ...
+// Indices of an output tile: rows m * tile_m ..., columns n * tile_n ... of the product `batch`.
 struct Tile {
-  int m, n;
+  int m, n, batch;
 };
 
 // Walks `rows x columns` in bands of `group` rows: down the band first, then to the next column.
@@ -17,23 +17,25 @@ constexpr Tile grouped(int index, int rows, int columns, int group) {
   const int first_row = band * group;
   const int band_rows = rows - first_row < group ? rows - first_row : group;
   const int in_band = index - band * band_size;
-  return {first_row + in_band % band_rows, in_band / band_rows};
+  return {first_row + in_band % band_rows, in_band / band_rows, 0};
 }
 
-// The tile of the CTA at `place` in the cluster that works on cluster tile `index`.
+// The tile of the CTA at `place` in the cluster that works on cluster tile `index`. Batches are walked one after the other.
 template <class K>
 HG_DEVICE Tile tile_at(const TileOrder& order, ClusterPlace place, int index) {
   constexpr KernelConfig c = K::config;
   const int rows = order.tiles_m / c.cluster_m;
   const int columns = order.tiles_n / c.cluster_n;
+  const int batch = order.batches == 1 ? 0 : index / (rows * columns);
+  index -= batch * rows * columns;
   Tile cluster;
   if (order.raster == Raster::along_m) {
     cluster = grouped(index, rows, columns, order.group);
   } else {
     const Tile transposed = grouped(index, columns, rows, order.group);
-    cluster = {transposed.n, transposed.m};
+    cluster = {transposed.n, transposed.m, 0};
   }
-  return {cluster.m * c.cluster_m + static_cast<int>(place.m), cluster.n * c.cluster_n + static_cast<int>(place.n)};
+  return {cluster.m * c.cluster_m + static_cast<int>(place.m), cluster.n * c.cluster_n + static_cast<int>(place.n), batch};
 }
 
 }  // namespace hopper_gemm

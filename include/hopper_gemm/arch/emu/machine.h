@@ -47,8 +47,8 @@ void cluster_wait(Line line);
 // --- tma.h
 constexpr uint32_t kNoMulticast = 0x10000;  // outside the 16-bit CTA masks
 void tma_prefetch(const TensorMap& map, Line line);
-void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, uint32_t cta_mask, Line line);
-void tma_store(const TensorMap& map, const void* source, int c0, int c1, Line line);
+void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, int c2, uint32_t cta_mask, Line line);
+void tma_store(const TensorMap& map, const void* source, int c0, int c1, int c2, Line line);
 void tma_store_commit(Line line);
 void tma_store_wait_read(int groups, Line line);
 

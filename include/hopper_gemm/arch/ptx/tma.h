@@ -1,4 +1,5 @@
-// Bulk tensor copies (PTX ISA: cp.async.bulk.tensor). Maps are 2-D; coordinates in elements, innermost first.
+// Bulk tensor copies (PTX ISA: cp.async.bulk.tensor). Maps are 3-D, with one matrix of a batch in each box; coordinates in
+// elements, innermost first, then the matrix.
 #pragma once
 #include "hopper_gemm/arch/ptx/barrier.h"
 #include "hopper_gemm/core/params.h"
@@ -10,28 +11,28 @@ HG_DEVICE void tma_prefetch(const TensorMap& map) {
 }
 
 // Loads one box to `destination`; elements outside the tensor become zero. Completes the box's full bytes on `barrier`.
-HG_DEVICE void tma_load(void* destination, const TensorMap& map, Barrier& barrier, int c0, int c1) {
+HG_DEVICE void tma_load(void* destination, const TensorMap& map, Barrier& barrier, int c0, int c1, int c2 = 0) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
           shared_address(destination)),
-      "l"(&map), "r"(c0), "r"(c1), "r"(shared_address(&barrier))
+      "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(shared_address(&barrier))
       : "memory");
 }
 
 // The same into every CTA of `cta_mask`, at the same shared-memory offsets of data and barrier.
 HG_DEVICE void tma_load_multicast(void* destination, const TensorMap& map, Barrier& barrier, int c0, int c1,
-                                  uint16_t cta_mask) {
+                                  uint16_t cta_mask, int c2 = 0) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
-      " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(destination)),
-      "l"(&map), "r"(c0), "r"(c1), "r"(shared_address(&barrier)), "h"(cta_mask)
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+      " [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(destination)),
+      "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(shared_address(&barrier)), "h"(cta_mask)
       : "memory");
 }
 
 // Stores one box from `source`; elements outside the tensor are dropped. Groups belong to the issuing thread.
-HG_DEVICE void tma_store(const TensorMap& map, const void* source, int c0, int c1) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(c0),
-               "r"(c1), "r"(shared_address(source))
+HG_DEVICE void tma_store(const TensorMap& map, const void* source, int c0, int c1, int c2 = 0) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(c0),
+               "r"(c1), "r"(c2), "r"(shared_address(source))
                : "memory");
 }
 HG_DEVICE void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }

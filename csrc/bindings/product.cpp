@@ -1,0 +1,131 @@
+// Shapes and strides -> Product.
+#include "product.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "text.h"
+
+namespace hopper_gemm {
+namespace {
+
+// A tensor's batch dimensions, outermost first, and its last two.
+struct View {
+  std::vector<int64_t> sizes, strides;
+  int64_t rows, columns;
+  Matrices matrices;
+};
+
+// `row` / `column`: the tensor lacks that dimension (it is, or belongs to, a 1-D operand).
+View view_of(const at::Tensor& t, bool row_missing, bool column_missing) {
+  int64_t dims = t.dim();
+  View view = {};
+  view.columns = column_missing ? 1 : t.size(dims - 1);
+  view.matrices.column_stride = column_missing ? 1 : t.stride(dims - 1);
+  if (!column_missing) --dims;
+  view.rows = row_missing ? 1 : t.size(dims - 1);
+  view.matrices.row_stride = row_missing ? 1 : t.stride(dims - 1);
+  if (!row_missing) --dims;
+  view.sizes = t.sizes().slice(0, dims).vec();
+  view.strides = t.strides().slice(0, dims).vec();
+  return view;
+}
+
+// Repeats dimensions of size 1 with stride 0 until the batch is `sizes`. False if it cannot become that.
+bool broadcast(View& view, const std::vector<int64_t>& sizes) {
+  if (view.sizes.size() > sizes.size()) return false;
+  const size_t added = sizes.size() - view.sizes.size();
+  view.sizes.insert(view.sizes.begin(), added, 1);
+  view.strides.insert(view.strides.begin(), added, 0);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (view.sizes[d] != sizes[d] && view.sizes[d] != 1) return false;
+    if (view.sizes[d] == 1) view.strides[d] = 0;
+    view.sizes[d] = sizes[d];
+  }
+  return true;
+}
+
+// One stride for all dimensions, if there is one.
+std::pair<bool, int64_t> collapsed(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+  bool regular = true;
+  int64_t stride = 0, next = -1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (next < 0) {
+      stride = strides[d];
+    } else if (strides[d] != next) {
+      regular = false;
+    }
+    next = strides[d] * sizes[d];
+  }
+  return {regular, stride};
+}
+
+void collapse(View& view) {
+  const auto [regular, stride] = collapsed(view.sizes, view.strides);
+  view.matrices.regular = regular;
+  view.matrices.batch_stride = stride;
+}
+
+// The batch and the rows as one dimension.
+bool fold(View& view) {
+  std::vector<int64_t> sizes = view.sizes, strides = view.strides;
+  sizes.push_back(view.rows);
+  strides.push_back(view.matrices.row_stride);
+  const auto [regular, stride] = collapsed(sizes, strides);
+  if (!regular) return false;
+  view.matrices = {0, stride, view.matrices.column_stride, true};
+  return true;
+}
+
+std::string shape_text(const at::Tensor& t) { return text(t.sizes(), " with strides ", t.strides()); }
+
+}  // namespace
+
+Product Product::exchanged() const {
+  const auto transposed = [](Matrices m) {
+    std::swap(m.row_stride, m.column_stride);
+    return m;
+  };
+  return {batches, n, m, k, transposed(b), transposed(a), transposed(out), folded};
+}
+
+Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+  const auto refuse = [&] {
+    throw Error(Error::Kind::value, text("shapes do not fit out = a @ b: a ", shape_text(a), ", b ", shape_text(b), ", out ", shape_text(out)));
+  };
+  if (a.dim() == 0 || b.dim() == 0) refuse();
+  const bool a_vector = a.dim() == 1, b_vector = b.dim() == 1;
+  if (out.dim() < (a_vector ? 0 : 1) + (b_vector ? 0 : 1)) refuse();
+  View views[] = {view_of(a, a_vector, false), view_of(b, false, b_vector), view_of(out, a_vector, b_vector)};
+  auto& [va, vb, vout] = views;
+  if (va.columns != vb.rows || vout.rows != va.rows || vout.columns != vb.columns) refuse();
+  const std::vector<int64_t> sizes = vout.sizes;
+  std::vector<int64_t> needed(std::max(va.sizes.size(), vb.sizes.size()), 1);
+  for (const View* view : {&va, &vb})
+    for (size_t d = 0; d < view->sizes.size(); ++d) {
+      int64_t& extent = needed[needed.size() - view->sizes.size() + d];
+      if (view->sizes[d] != 1) extent = view->sizes[d];
+    }
+  if (needed != sizes || !broadcast(va, sizes) || !broadcast(vb, sizes)) refuse();
+  Product product = {1, va.rows, vb.columns, va.columns, {}, {}, {}, false};
+  for (const int64_t size : sizes) product.batches *= size;
+  for (View& view : views) collapse(view);
+  const bool b_shared = vb.matrices.regular && vb.matrices.batch_stride == 0;
+  if (product.batches > 1 && b_shared) {
+    View rows_a = va, rows_out = vout;
+    if (fold(rows_a) && fold(rows_out)) {
+      va = rows_a, vout = rows_out;
+      product.m *= product.batches;
+      product.batches = 1;
+      product.folded = true;
+    }
+  }
+  product.a = va.matrices;
+  product.b = vb.matrices;
+  product.out = vout.matrices;
+  return product;
+}
+
+}  // namespace hopper_gemm
