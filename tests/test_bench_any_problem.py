@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 
 import pytest
 import torch
@@ -47,8 +48,8 @@ def test_a_row_of_every_comparison_that_the_cpu_can_do(small):
         notes = []
         row = any_problem.compare(c, 3, 0, notes.append, device="cpu")
         assert notes == [] and row["ratio"] > 0 and row["difference"] < 1e-2, (c, notes)
-        assert (row["of_aligned"] is not None) == bool(c.of_aligned)
-        assert row["ok"] == ((row["ratio"] >= c.limit) and (not c.of_aligned or row["of_aligned"] <= c.of_aligned))
+        assert (row["of_beside"] is not None) == bool(c.of_aligned)
+        assert row["ok"] == ((row["ratio"] >= c.limit) and (not c.of_aligned or row["of_beside"] <= c.of_aligned))
         assert str(row["m"]) in any_problem.line(row)
         done += 1
     assert done >= 13
@@ -66,4 +67,25 @@ def test_wrong_results_and_errors_are_notes(small, monkeypatch):
     monkeypatch.setattr(hopper_gemm, "matmul", refuses)
     assert any_problem.compare(c, 1, 0, notes.append, "cpu") is None
     assert notes[1].endswith("NotImplementedError: not today")
-    assert list(any_problem.rows([c], 1, -1, 0, notes.append)) == [] and "time is up" in notes[2]
+    assert list(any_problem.rows(["odd"], 1, -1, 0, notes.append)) == [] and "time is up" in notes[2]
+
+
+def test_the_plain_path_beside_kernels_without_options(small, monkeypatch):
+    name = "bf16_bf16_f32_tn_128x128x64_c1x1_s6_pingpong_tma"
+    built = [types.SimpleNamespace(name=n, compiled=True) for n in (name, f"{name}_unfused", "bf16_x_tn_other_unfused")]
+    monkeypatch.setattr(hopper_gemm, "kernels", lambda glob: built)
+    monkeypatch.setattr(any_problem, "PLAIN_SHAPES", ((16, 24, 64), (8, 8, 8)))
+    seen = []
+
+    def matmul(a, b, out, config):
+        seen.append(config)
+        return out.copy_(a.double() @ b.double())
+
+    monkeypatch.setattr(hopper_gemm, "matmul", matmul)
+    notes = []
+    rows = list(any_problem.plain_rows(2, 0, notes.append, device="cpu"))
+    assert len(rows) == 2 and not notes and set(seen) == {name, f"{name}_unfused"}
+    assert rows[0]["about"] == name and rows[0]["beside"] == "compiled without options" and rows[0]["beside_limit"] == 1.01
+    assert rows[0]["ok"] == (rows[0]["of_beside"] <= 1.01)
+    monkeypatch.setattr(hopper_gemm, "kernels", lambda glob: [])
+    assert list(any_problem.plain_rows(2, 0, notes.append, device="cpu")) == [] and "ablation" in notes[0]

@@ -53,9 +53,10 @@ def any_problem(results, _):
     for r in result["rows"]:
         asked = f"{r['limit']:.2f}" if r["limit"] else "-"
         torch_us, ratio = (f"{r['torch_us']:.1f}", f"{r['ratio']:.2f}") if r["ratio"] else ("-", "-")
-        aligned = f"{r['of_aligned']:.2f} (at most {r['aligned_limit']})" if r["of_aligned"] else ""
-        lines.append([shape_text(r), r["dtype"], r["about"], f"{r['us']:.1f}", torch_us, ratio, asked, aligned, f"{r['tflops']:.0f}"])
-    header = ["M x N x K", "type", "problem", "us", "torch us", "ratio", "at least", "of our aligned time", "TFLOP/s"]
+        beside = f"{r['of_beside']:.3f} of {r['beside']}, at most {r['beside_limit']}" if r["of_beside"] else ""
+        about = f"`{r['about']}`" if r["topic"] == "plain" else r["about"]
+        lines.append([shape_text(r), r["dtype"], about, f"{r['us']:.1f}", torch_us, ratio, asked, beside, f"{r['tflops']:.0f}"])
+    header = ["M x N x K", "type", "problem", "us", "torch us", "ratio", "at least", "our own time", "TFLOP/s"]
     return f"{grid(header, lines, left=3)}\n\n{head(result)}"
 
 

@@ -45,15 +45,16 @@ def has(feature: str) -> bool:
         "batches": lambda: (ones(2, 8, 8), ones(8, 8)),
         "vectors": lambda: (ones(8), ones(8, 8)),
         "out_strides": lambda: (ones(8, 8), ones(8, 8)),
+        "3xtf32": lambda: (ones(8, 8).float(), ones(8, 8).float()),
     }
     if feature not in probes:
         return False
     a, b = probes[feature]()
-    out = ones(8, 16)[:, ::2] if feature == "out_strides" else None
+    options = {"out_strides": {"out": ones(8, 16)[:, ::2]}, "3xtf32": {"precision": "fp32"}}.get(feature, {})
     try:
         with hopper_gemm.emulator():
-            y = hopper_gemm.matmul(a, b, out=out)
-    except hopper_gemm.HopperGemmError:
+            y = hopper_gemm.matmul(a, b, **options)
+    except (hopper_gemm.HopperGemmError, TypeError):
         return False
     return bool((y == a.shape[-1]).all())
 

@@ -77,7 +77,7 @@ def products(draw: st.DrawFn, largest: int = 300, rare: int = 0, dtypes: tuple[s
         fields |= {"scale_a": draw(st.sampled_from(("tensor", "rows"))), "scale_b": draw(st.sampled_from(("tensor", "columns")))}
         fields |= {"a_batch": (), "b_batch": ()}
     fields |= draw(_outputs(a_dtype, fields["out"] is not None))
-    if fields["out_dtype"] != "s32":
+    if a_dtype not in INT8:
         fields |= draw(_epilogues(scaled))
     fields |= draw(_choices(a_dtype, scaled))
     return Product(**fields)
@@ -94,7 +94,7 @@ _BATCHES = [
 def _outputs(draw: st.DrawFn, a_dtype: str, named: bool) -> dict[str, object]:
     """An output type, which must be named if `out` is given."""
     if a_dtype in INT8:
-        return {"out_dtype": draw(st.sampled_from(("s32", *FLOATS)))}
+        return {"out_dtype": "s32" if named else draw(st.sampled_from(("s32", None)))}
     known = [*FLOATS, *((d for d in FP8) if features.has("e4m3") else ())]
     name = draw(st.sampled_from(known) if named else st.sampled_from([None, *known]))
     return {"out_dtype": name}
@@ -124,7 +124,7 @@ def _choices(draw: st.DrawFn, a_dtype: str, scaled: bool) -> dict[str, object]:
     if not scaled and draw(st.booleans()):
         fields["schedule"] = draw(st.sampled_from(named))
     if a_dtype == "fp32":
-        fields["precision"] = draw(st.sampled_from(("tf32", "tf32", "fp32")))
+        fields["precision"] = draw(st.sampled_from(("tf32", "tf32", "fp32" if features.has("3xtf32") else "tf32")))
     if a_dtype in FP8 and features.has("use_fast_accum"):
         fields["use_fast_accum"] = draw(st.booleans())
     if "schedule" not in fields and not scaled and features.has("batch_invariant"):
