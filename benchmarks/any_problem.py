@@ -10,6 +10,7 @@ rounds (`beside`), at most `beside_limit`. `ok` says whether both hold.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import random
 import statistics
@@ -96,7 +97,7 @@ class Operands:
         self.out = [torch.empty(c.m, c.n, device=device, dtype=kind.output) for _ in range(self.count)]
 
     def torch(self, i: int) -> None:
-        self.kind.torch(self.a[i], self.b[i], self.out[i])
+        self.kind.torch_product(self.a[i], self.b[i], self.out[i])
 
     def ours(self, i: int) -> None:
         hopper_gemm.matmul(self.a[i], self.b[i], out=self.out[i], **self.kind.options)
@@ -111,6 +112,10 @@ class Operands:
         self.out[0].zero_()
         self.ours(0)
         return float((self.out[0].double() - expected).norm() / expected.norm())
+
+
+def failed(note: Callable[[str], None], title: str, name: str, error: Exception) -> None:
+    note(f"{title}: {name} failed: {type(error).__name__}: {str(error)[:300]}")
 
 
 def compare(c: Comparison, rounds: int, seed: int, note: Callable[[str], None], device: str = "cuda") -> dict[str, Any] | None:
@@ -128,7 +133,7 @@ def compare(c: Comparison, rounds: int, seed: int, note: Callable[[str], None], 
     if difference > 2e-2:
         note(f"{title}: our result is {difference:.1e} from torch's")
         return None
-    candidates = measure.capture(calls, sets.count, lambda name, e: note(f"{title}: {name} failed: {str(e)[:300]}"))
+    candidates = measure.capture(calls, sets.count, functools.partial(failed, note, title))
     if "ours" not in candidates:
         return None
     times = measure.time_interleaved(candidates, rounds, order=random.Random(seed))
@@ -161,7 +166,7 @@ def plain_rows(rounds: int, seed: int, note: Callable[[str], None], device: str 
         c = Comparison("plain", fused, m, n, k)
         sets = Operands(c, ALIGNED, ALIGNED, seed, device)
         calls = {"ours": sets.kernel(fused), "beside": sets.kernel(plain), "torch": sets.torch}
-        candidates = measure.capture(calls, sets.count, lambda name, e: note(f"{fused}: {name} failed: {str(e)[:300]}"))
+        candidates = measure.capture(calls, sets.count, functools.partial(failed, note, fused))
         if "ours" in candidates and "beside" in candidates:
             times = measure.time_interleaved(candidates, 2 * rounds, order=random.Random(seed))
             yield row_of(c, times, "compiled without options", PLAIN_LIMIT)

@@ -22,14 +22,14 @@ class Arithmetic:
     Args:
         kernel: the input type in kernel names.
         options: keywords of `matmul`.
-        torch: writes torch's product of the same arithmetic to its third argument.
+        torch_product: writes torch's product of the same arithmetic to its third argument.
         tflops: measured ceiling of wgmma on an H200, sustained and in bursts (2026-11-29); None: bf16's of the model.
     """
 
     input: torch.dtype
     output: torch.dtype
     kernel: str
-    torch: _Product
+    torch_product: _Product
     options: dict[str, Any] = field(default_factory=dict)
     tflops: dict[str, float] | None = None
 

@@ -36,7 +36,7 @@ class Operands:
         self.out = [torch.empty(out, device=device, dtype=self.arithmetic.output) for _ in range(self.count)]
 
     def torch_call(self, i: int) -> None:
-        self.arithmetic.torch(self.a[i], self.b[i], self.out[i])
+        self.arithmetic.torch_product(self.a[i], self.b[i], self.out[i])
 
     def plan(self, **choices: Any) -> Plan:
         """What `matmul` with a schedule or a config would run.
