@@ -1,0 +1,122 @@
+"""Fenced code blocks of the documentation, and what can be said about a shell command without running it.
+
+After the language of a block stands how it is tested:
+
+    python          runs, block after block of a page in one namespace     python gpu    only where there is a Hopper GPU
+    sh              runs                                                   console       runs, and prints what stands there
+    cpp run         is compiled and run                                    text          is no code
+    LANGUAGE skip: REASON      is not run; python is compiled, the names in shell commands are looked up
+    console recorded: WHERE    shows what a run on a GPU printed
+
+`...` in a console block stands for any text, alone on a line for any lines.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+# Programs of the system that a reader has.
+KNOWN = {"git", "cd", "cmake", "g++", "pip", "export", "ls", "cp"}
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    language: str
+    how: str  # "", "gpu", "run", "skip", "recorded"
+    reason: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT).as_posix()}:{self.line}"
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    """The blocks of a page, of some languages if any are named."""
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        language, _, rest = match.group(1).strip().partition(" ")
+        how, _, reason = rest.partition(":")
+        if not languages or language in languages:
+            line = text.count("\n", 0, match.start(2)) + 1
+            found.append(Block(page, line, language, how.strip(), reason.strip(), match.group(2)))
+    return found
+
+
+def prose(page: Path) -> str:
+    """The page without its code blocks."""
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def commands(code: str) -> list[list[str]]:
+    """Words of every command of a shell block, without environment settings, comments and what they are piped into."""
+    found = []
+    for line in code.replace("\\\n", " ").splitlines():
+        for part in re.split(r"&&|\|\||;|\|", re.sub(r"(^|\s)#.*", "", line)):
+            words = shlex.split(part)
+            while words and re.fullmatch(r"[A-Z_]+=.*", words[0], re.DOTALL):
+                words.pop(0)
+            if words:
+                found.append(words)
+    return found
+
+
+def unknown_in(words: list[str]) -> str:
+    """What a command names that does not exist, "" if nothing: make targets, files, subcommands, options."""
+    program, rest = words[0], words[1:]
+    if program == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        targets = [w for w in rest if "=" not in w and not w.startswith("-")]
+        return next((f"make target {t}" for t in targets if not re.search(rf"^{re.escape(t)}:", makefile, re.MULTILINE)), "")
+    if program == "hopper-gemm":
+        return unknown_to_cli(rest)
+    if program.startswith("python") or program.endswith("/python"):
+        if rest[:2] == ["-m", "hopper_gemm"]:
+            return unknown_to_cli(rest[2:])
+        if rest[:1] in (["-m"], ["-c"]):
+            return ""
+        return "" if not rest or (ROOT / rest[0]).exists() else f"file {rest[0]}"
+    if "/" in program:
+        made = program.startswith(("build/", "./build/"))
+        return "" if made or (ROOT / program).exists() else f"file {program}"
+    return "" if program in KNOWN else f"program {program}"
+
+
+def unknown_to_cli(words: list[str]) -> str:
+    import typer
+
+    from hopper_gemm import cli
+
+    group = typer.main.get_command(cli.app)
+    if not words or words[0].startswith("-"):
+        return ""
+    command = group.commands.get(words[0])  # type: ignore[attr-defined]
+    if command is None:
+        return f"command {words[0]}"
+    options = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help", "-h"}
+    return next((f"option {w} of {words[0]}" for w in words[1:] if w.startswith("--") and w.split("=")[0] not in options), "")
+
+
+def agrees(expected: str, got: str) -> bool:
+    """Whether output is what a console block shows; blanks at the ends of lines do not count."""
+    pattern = []
+    for line in expected.strip("\n").splitlines():
+        if line.strip() == "...":
+            pattern.append(r"(?:[^\n]*\n)*?")
+        else:
+            pattern.append(".*".join(map(re.escape, line.rstrip().split("..."))) + r"[ ]*\n")
+    text = "".join(line.rstrip() + "\n" for line in got.strip("\n").splitlines())
+    return re.fullmatch("".join(pattern), text) is not None
+
+
+def sessions(code: str) -> list[tuple[str, str]]:
+    """(command, output below it) of a console block."""
+    parts = re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]
+    return [(part.split("\n", 1)[0], part.split("\n", 1)[1]) for part in parts]
