@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import hopper_gemm
+from hopper_gemm import errors
 
 
 def test_import_needs_no_gpu_and_starts_none():
@@ -42,3 +43,18 @@ def test_import_before_torch_and_within_its_time():
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+
+
+def test_a_missing_or_foreign_extension_is_explained():
+    code = (
+        "import sys\n"
+        "sys.modules['hopper_gemm._C'] = None\n"
+        "try:\n"
+        "    import hopper_gemm\n"
+        "except ImportError as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=_environment())
+    assert run.returncode == 0, run.stderr
+    for word in (errors.ExtensionError.__name__, "hopper_gemm/_C", "build"):
+        assert word in run.stdout, (word, run.stdout)

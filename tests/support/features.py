@@ -34,7 +34,7 @@ def dtypes() -> list[str]:
 @functools.cache
 def has(feature: str) -> bool:
     """Whether matmul takes a keyword, the package has a function, or a kind of operand runs."""
-    if feature in inspect.signature(hopper_gemm.matmul).parameters or hasattr(hopper_gemm, feature):
+    if feature in inspect.signature(hopper_gemm.matmul).parameters or callable(getattr(hopper_gemm, feature, None)):
         return True
     if feature in KERNEL_INPUTS:
         return feature in dtypes()
