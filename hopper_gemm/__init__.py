@@ -17,6 +17,7 @@ from .ops import matmul
 from .registry import Kernel, kernels
 from .schedule import Schedule
 from .timeline import Timeline, timeline
+from .tuner import Tuning, tune
 
 __all__ = [
     "CheckReport",
@@ -28,6 +29,7 @@ __all__ = [
     "Kernel",
     "Schedule",
     "Timeline",
+    "Tuning",
     "__version__",
     "check",
     "emulator",
@@ -37,5 +39,6 @@ __all__ = [
     "kernels",
     "matmul",
     "timeline",
+    "tune",
     "unavailable_reason",
 ]

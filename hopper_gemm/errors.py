@@ -53,6 +53,10 @@ class DeviceError(HopperGemmError, RuntimeError):
     """Tensors on a device, or on two devices, that cannot be used."""
 
 
+class CaptureError(HopperGemmError, RuntimeError):
+    """Something that cannot be done while a CUDA graph is being captured."""
+
+
 class UnsupportedProblemError(HopperGemmError, NotImplementedError):
     """A schedule or config that exists but cannot run this problem."""
 

@@ -37,7 +37,7 @@ class Explanation:
 
     @property
     def candidates(self) -> list[Prediction]:
-        """All candidates, fastest first by the model."""
+        """The one that runs, then the others, fastest first by the model."""
         return [self.plan.chosen, *self.plan.alternatives]
 
     def __str__(self) -> str:
@@ -45,16 +45,18 @@ class Explanation:
         lines = [
             f"{problem.describe()} on {self.card.name} ({self.card.sm_count} SMs), {self.request}",
             f"  kernel  {self.kernel}",
-            f"  why     {self.plan.chosen.reason}",
+            f"  why     {self.plan.reason}",
             f"  walk    {walk.raster}, groups of {walk.group} clusters; about {walk.hbm_bytes / 1e6:.1f} MB from HBM",
         ]
         if self.plan.chosen.problem.swapped:
             lines.append("  swapped the kernel computes out.t() = b.t() @ a.t()")
-        lines.append("  candidates (predicted, not measured):")
-        best = self.plan.chosen.us
+        if self.plan.tuned:
+            lines.append("  tuned   the table of this GPU chose, which may change the last bits; deterministic=True ignores it")
+        lines.append("  candidates (predicted, not measured):" if not self.plan.tuned else "  candidates (predicted, measured):")
+        best = min(p.us for p in self.candidates)
         for prediction in self.candidates[:12]:
             lines.append(
-                f"    {prediction.us:10.1f} us  {prediction.us / best:5.2f} x  {prediction.kernel.name}"
+                f"    {prediction.us:10.1f} us  {prediction.us / best:5.2f} x{self._measured(prediction)}  {prediction.kernel.name}"
                 f"  ({prediction.waves:.2f} waves, {prediction.bound})"
             )
         if len(self.candidates) > 12:
@@ -63,6 +65,12 @@ class Explanation:
             lines.append(f"  not considered: {count} kernel{'s' * (count != 1)}, {reason}")
         lines.append(f"  model   {model['card']}, {model['date']}")
         return "\n".join(lines)
+
+    def _measured(self, prediction: Prediction) -> str:
+        if not self.plan.tuned:
+            return ""
+        us = self.plan.tuned.measured.get(prediction.kernel.name)
+        return f"{us:10.1f} us" if us else f"{'-':>13}"
 
     __repr__ = __str__
 
@@ -76,6 +84,7 @@ def explain(
     schedule: str | Schedule = "auto",
     config: str | Config | None = None,
     accumulate: str | None = None,
+    deterministic: bool = False,
 ) -> Explanation:
     """What `matmul` with the same arguments would run, without running it.
 
@@ -94,7 +103,7 @@ def explain(
                 "or ask on the command line: hopper-gemm explain M N K",
             )
         )
-    request = Request(schedule, config)
+    request = Request(schedule, config, tuned=not deterministic)
     check_tensors(a, b, out)
     problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
     check_memory(a, b, out)

@@ -20,7 +20,7 @@ from .registry import all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
 
-_KEYWORDS = ("out", "out_dtype", "schedule", "config", "accumulate")
+_KEYWORDS = ("out", "out_dtype", "schedule", "config", "accumulate", "deterministic")
 _MAX_CACHED = 4096
 
 
@@ -55,6 +55,7 @@ def matmul(
     schedule: str | Schedule = "auto",
     config: str | Config | None = None,
     accumulate: str | None = None,
+    deterministic: bool = False,
     **unknown: NoReturn,
 ) -> torch.Tensor:
     """Matrix product of two 2-D tensors by one of this library's Hopper kernels.
@@ -71,6 +72,7 @@ def matmul(
         schedule: "auto", a `Schedule`, its short name ("pingpong") or CUTLASS's name of it.
         config: a kernel's name, a glob over names, or a `Config`, to choose the kernel by hand.
         accumulate: "fp16" sums fp16 inputs in fp16 (less exact); otherwise sums are fp32.
+        deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)
 
     Returns:
         `out`, or a new contiguous tensor of shape (M, N).
@@ -83,12 +85,12 @@ def matmul(
     if _is_compiling() or not _is_plain(a, b, out):
         _check_keywords(unknown)
         return through_dispatcher(
-            a, b, out, out_dtype=out_dtype, schedule=schedule, config=config, accumulate=accumulate
+            a, b, out, out_dtype=out_dtype, schedule=schedule, config=config, accumulate=accumulate, deterministic=deterministic
         )
     try:
         key: tuple[Any, ...] = (
             a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(),
-            schedule, config, accumulate, out_dtype,
+            schedule, config, accumulate, out_dtype, deterministic,
         )  # fmt: skip
         if out is not None:
             key += (out.shape, out.stride(), out.dtype, out.get_device())
@@ -96,7 +98,7 @@ def matmul(
     except (AttributeError, TypeError, RuntimeError):  # no strides, unhashable: the slow path says what is wrong
         key, launch = (), None
     if launch is None or unknown:
-        return _first_call(key, a, b, out, out_dtype, schedule, config, accumulate, unknown)
+        return _first_call(key, a, b, out, out_dtype, schedule, config, accumulate, deterministic, unknown)
     a_address, b_address = a.data_ptr(), b.data_ptr()
     if (a_address | b_address) & 15 or not (a_address and b_address):
         check_memory(a, b, out)
@@ -123,11 +125,12 @@ def _first_call(
     schedule: str | Schedule,
     config: str | Config | None,
     accumulate: str | None,
+    deterministic: bool,
     unknown: dict[str, Any],
 ) -> torch.Tensor:
     """Validates, plans, runs; on a GPU also remembers the launch."""
     _check_keywords(unknown)
-    request = Request(schedule, config)
+    request = Request(schedule, config, tuned=not deterministic)
     parse_schedule(schedule)
     check_tensors(a, b, out)
     machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
@@ -141,13 +144,13 @@ def _first_call(
         return out.zero_() if problem.k == 0 else out
     plan = plan_for(problem, request, (a, b, out), machine)
     problem = plan.chosen.problem
-    walk = (plan.chosen.walk.raster_index, plan.chosen.walk.group)
     if isinstance(machine, Emulator):
+        walk = (plan.chosen.walk.raster_index, plan.chosen.walk.group)
         run_emulated(machine, problem, plan.kernel, walk, a, b, out)
     else:
         if key:
             _remember(key, plan, problem, shape, a, b, out)
-        _gemm(plan.kernel.id, a, b, out, *walk, 0, problem.swapped)
+        launch(plan.chosen, a, b, out)
     if given:
         _mark_written(out)
     return out
@@ -160,10 +163,23 @@ def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, .
     else:
         built, card = [k for k in all_kernels() if k.compiled], machine
 
-    def can_run(prediction: Prediction) -> str:
-        return str(_C.problem_error(prediction.kernel.id, *operands, prediction.problem.swapped))
+    return make_plan(problem, request, built, card, lambda prediction: refusal(prediction, *operands))
 
-    return make_plan(problem, request, built, card, can_run)
+
+def refusal(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> str:
+    """The library's last word on a planned kernel: why it cannot run on these tensors, or an empty text."""
+    return str(_C.problem_error(prediction.kernel.id, a, b, out, prediction.problem.swapped))
+
+
+def launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+    """Runs a planned kernel on operands it was planned for, on the current stream."""
+    walk = prediction.walk
+    _gemm(prediction.kernel.id, a, b, out, walk.raster_index, walk.group, 0, prediction.problem.swapped)
+
+
+def forget_launches() -> None:
+    """Every problem is planned anew: a tuned table has changed."""
+    _launches.clear()
 
 
 def _remember(

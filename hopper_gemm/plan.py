@@ -12,16 +12,18 @@ from .config import Config, matching
 from .errors import UnsupportedProblemError, sentence
 from .problem import Problem
 from .registry import Kernel
-from .schedule import Schedule, parse_schedule
+from .schedule import AUTO, Schedule, parse_schedule
 from .selector import Card, Prediction, load_model, rank
+from .tuned import Choice, key_of, put_first, table_of
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the caller named: a schedule and / or a config, both optional."""
+    """What the caller named: a schedule and / or a config, both optional; and whether a tuned table may choose."""
 
     schedule: str | Schedule = "auto"
     config: str | Config | None = None
+    tuned: bool = True
 
     def __str__(self) -> str:
         if self.config is None:
@@ -32,16 +34,21 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """The kernel and walk for one problem; `alternatives` are the other candidates, best first."""
+    """The kernel and walk for one problem; `alternatives` are the other candidates, best first by the model."""
 
     problem: Problem
     chosen: Prediction
     alternatives: Sequence[Prediction] = field(repr=False)
     rejected: dict[str, int] = field(repr=False)  # reason -> kernels of the build it rules out
+    tuned: Choice | None = field(default=None, repr=False)  # what chose, if not the model
 
     @property
     def kernel(self) -> Kernel:
         return self.chosen.kernel
+
+    @property
+    def reason(self) -> str:
+        return self.tuned.reason if self.tuned else self.chosen.reason
 
 
 def make_plan(
@@ -51,7 +58,8 @@ def make_plan(
     card: Card,
     can_run: Callable[[Prediction], str] = lambda prediction: "",
 ) -> Plan:
-    """Picks the kernel the model predicts to be fastest among those that may run the problem.
+    """Picks the kernel that was measured to be fastest (`tune`), or else the one the model predicts to be, among those that
+    may run the problem.
 
     Args:
         built: kernels that exist for the machine at hand (compiled, or emulated).
@@ -69,18 +77,26 @@ def make_plan(
                 fix="rebuild where nvcc 13 is found; what was built is shown by: python -m hopper_gemm info",
             )
         )
-    ranked = rank(problem, candidates, card, load_model())
+    ranked, choice = put_first(_tuned_choice(problem, request, card), rank(problem, candidates, card, load_model()))
     refusals: dict[str, int] = {}
     for position, prediction in enumerate(ranked):
         refusal = can_run(prediction)
         if not refusal:
-            plan = Plan(problem, prediction, ranked[:position] + ranked[position + 1 :], rejected | refusals)
+            others = ranked[:position] + ranked[position + 1 :]
+            plan = Plan(problem, prediction, others, rejected | refusals, None if position else choice)
             _log(plan, request)
             return plan
         refusals[refusal] = refusals.get(refusal, 0) + 1
     raise UnsupportedProblemError(
         sentence(f"{request} cannot run this problem ({problem.describe()}): {next(iter(refusals))}")
     )
+
+
+def _tuned_choice(problem: Problem, request: Request, card: Card) -> Choice | None:
+    if not request.tuned or request.config is not None:
+        return None
+    schedule = parse_schedule(request.schedule)
+    return table_of(card).choices.get(key_of(problem, str(schedule or AUTO)))
 
 
 def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) -> tuple[list[Kernel], dict[str, int]]:
@@ -162,4 +178,4 @@ def _log(plan: Plan, request: Request) -> None:
     line = (plan.problem.describe(), str(request), plan.kernel.name)
     if line not in _logged:
         _logged.add(line)
-        print(f"hopper_gemm: {line[0]}, {line[1]}: {line[2]} ({plan.chosen.reason})", file=sys.stderr)
+        print(f"hopper_gemm: {line[0]}, {line[1]}: {line[2]} ({plan.reason})", file=sys.stderr)

@@ -1,7 +1,8 @@
-"""Timing by interleaved rounds: every candidate in CUDA graphs over rotating inputs, in random order in every round.
+"""Timing by interleaved rounds: every candidate in CUDA graphs over rotating inputs, in a random order that is balanced.
 
 A power-limited card slows by up to a fifth within a second, so whoever runs first looks faster: only ratios of times
-from one round mean anything, and the median over rounds is reported.
+from one round mean anything, and the median over rounds is reported. What ran just before leaves the card warmer or
+cooler too, so every candidate follows every other one about equally often.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import functools
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
 ROTATED_BYTES = 200e6  # inputs of successive calls cover more than the L2
 ROUND_MS = 25.0
+GRAPH_US = 1500.0  # of one graph: the gap between two graphs is about 2 us
 MAX_CALLS = 512  # GEMM calls in one graph
 
 Call = Callable[[int], None]  # runs one product on input set i, writing a preallocated output
@@ -42,20 +45,34 @@ def input_sets(bytes_per_set: int) -> int:
     return max(1, min(MAX_CALLS, int(ROTATED_BYTES // max(1, bytes_per_set)) + 1))
 
 
+def calls_in_graph(sets: int, us: float) -> int:
+    """Calls that fill a graph: whole rotations of the input sets."""
+    rotations = round(GRAPH_US / (max(us, 1.0) * sets))
+    return sets * max(1, min(rotations, MAX_CALLS // sets))
+
+
 class Candidate:
     """One way to compute the product, captured in a CUDA graph of several calls."""
 
     def __init__(self, call: Call, sets: int, stream: torch.cuda.Stream) -> None:
-        calls = max(4, sets)
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         with torch.cuda.stream(stream):
             for i in range(min(2, sets)):
                 call(i)  # first-call work must not be captured
-        stream.synchronize()
-        self.calls = calls
+            begin.record()
+            call(0)
+            end.record()
+        end.synchronize()
+        self.calls = calls_in_graph(sets, 1e3 * begin.elapsed_time(end))
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, stream=stream):
-            for i in range(calls):
-                call(i % sets)
+        with torch.cuda.stream(stream):
+            # Not torch.cuda.graph: it empties the allocator's cache before each of what may be hundreds of captures.
+            self.graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                for i in range(self.calls):
+                    call(i % sets)
+            finally:
+                self.graph.capture_end()
         self._elapsed_ms(1)
         self.replays = max(1, round(ROUND_MS / max(self._elapsed_ms(2) / 2, 1e-3)))
 
@@ -102,19 +119,33 @@ def time_interleaved(
     shortened: float = 1.0,
     idle_s: float = 0.0,
 ) -> dict[str, Timing]:
-    """Runs all candidates once in each round, in random order.
+    """Runs all candidates once in each round, in balanced random order.
 
     Args:
         shortened: fraction of the usual 25 ms, for a first pass over many candidates.
         idle_s: pause before each measurement, so that it runs in a cool burst instead of sustained load.
     """
     times: dict[str, list[float]] = {name: [] for name in candidates}
-    for _ in range(rounds):
-        names = list(candidates)
-        order.shuffle(names)
+    for names in balanced_rounds(list(candidates), rounds, order):
         for name in names:
             if idle_s:
                 torch.cuda.synchronize()
                 time.sleep(idle_s)
             times[name].append(candidates[name].round_us(shortened))
     return {name: Timing(tuple(values)) for name, values in times.items()}
+
+
+def balanced_rounds(names: Sequence[str], rounds: int, order: random.Random) -> Iterator[list[str]]:
+    """Every name once a round, in random order, each following each other one about equally often and never itself."""
+    followed: Counter[tuple[str | None, str]] = Counter()
+    last: str | None = None
+    for _ in range(rounds):
+        left, done = list(names), []
+        while left:
+            order.shuffle(left)
+            name = min(left, key=lambda n: (n == last, followed[last, n]))
+            followed[last, name] += 1
+            left.remove(name)
+            done.append(name)
+            last = name
+        yield done

@@ -20,9 +20,10 @@ from .suites import Case
 class Operands:
     """`count` sets of random inputs and outputs; a call takes the number of one."""
 
-    def __init__(self, case: Case, seed: int, device: str = "cuda") -> None:
+    def __init__(self, case: Case, seed: int, device: str = "cuda", count: int | None = None) -> None:
         self.arithmetic = ARITHMETIC[case.dtype]
-        self.count = measure.input_sets(self.arithmetic.input.itemsize * (case.m * case.k + case.k * case.n))
+        self.options = self.arithmetic.options | {"deterministic": True}  # the selector's choice, not a tuned table's
+        self.count = count or measure.input_sets(self.arithmetic.input.itemsize * (case.m * case.k + case.k * case.n))
         generator = torch.Generator(device).manual_seed(seed)
 
         def matrix(outer: int, k_major: bool) -> torch.Tensor:
@@ -44,11 +45,11 @@ class Operands:
         Raises:
             HopperGemmError: it refuses.
         """
-        return explain(self.a[0], self.b[0], out=self.out[0], **self.arithmetic.options, **choices).plan
+        return explain(self.a[0], self.b[0], out=self.out[0], **self.options, **choices).plan
 
     def call(self, **choices: Any) -> measure.Call:
         """`matmul` with a schedule or a config."""
-        options = self.arithmetic.options | choices
+        options = self.options | choices
 
         def call(i: int) -> None:
             matmul(self.a[i], self.b[i], out=self.out[i], **options)

@@ -41,6 +41,25 @@ def check_peers(names: Sequence[str]) -> None:
             raise OptionError(sentence(f"unknown peer {name!r}", expected=f"one of {', '.join(known)}", fix=did_you_mean(name, known)))
 
 
+def _cublaslt(case: Case, operands: Operands) -> Call:
+    from . import cublaslt
+
+    _check_aligned(case)
+    return cublaslt.best_call(operands, fast_accum=case.dtype == "fp8_fast")
+
+
+def _triton(case: Case, operands: Operands) -> Call:
+    importlib.import_module("triton")
+    _check_aligned(case)
+    return importlib.import_module("hopper_gemm.bench.triton_tma").best_call(operands)  # type: ignore[no-any-return]
+
+
+def _check_aligned(case: Case) -> None:
+    """The comparison with the better of these two is about what TMA can read."""
+    if any(extent % 8 for extent in (case.n, case.k)):
+        raise ValueError("it is compared where N and K are multiples of 8")
+
+
 def _compiled(backends: str) -> Callable[[Case, Operands], Call]:
     def make(case: Case, operands: Operands) -> Call:
         if case.dtype not in ("bf16", "fp16"):
@@ -69,7 +88,8 @@ def _deep_gemm(case: Case, operands: Operands) -> Call:
 
 
 _PEERS: dict[str, Callable[[Case, Operands], Call]] = {
+    "cublaslt": _cublaslt,
+    "triton": _triton,
     "compile": _compiled("ATEN,TRITON"),
-    "triton": _compiled("TRITON"),
     "deep_gemm": _deep_gemm,
 }

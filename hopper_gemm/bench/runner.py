@@ -6,7 +6,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,7 @@ def run_bench(cases: Sequence[Case], options: BenchOptions) -> dict[str, Any]:
             result["rows"].append(row)
             options.on_row(row)
         options.on_case(case)
+        torch.cuda.empty_cache()
         if options.json_path:
             write_json(options.json_path, result)
     return result
@@ -121,6 +122,7 @@ def _rows(case: Case, options: BenchOptions) -> Iterator[dict[str, Any]]:
         candidates = {n: c for n, c in candidates.items() if n in keep or n not in entries}
     idle = 0.25 if options.mode == "burst" else 0.0
     times = measure.time_interleaved(candidates, options.rounds, order=order, idle_s=idle)
+    peers = {name: times[name] for name in options.peers if name in times}
     for name, timing in times.items():
         if name == "torch":
             continue
@@ -138,7 +140,19 @@ def _rows(case: Case, options: BenchOptions) -> Iterator[dict[str, Any]]:
             "torch_us": round(baseline.us, 3) if baseline else None,
             "ratio": round(timing.ratio_to(baseline), 4) if baseline else None,
             "floor_us": round(floor_us(case, options.mode), 3),
+            **(_against(peers, timing) if entry and peers else {}),
         }
+
+
+def _against(peers: Mapping[str, measure.Timing], timing: measure.Timing) -> dict[str, Any]:
+    """The times of the other libraries, and the ratio to the fastest of them."""
+    best = min(peers, key=lambda name: peers[name].us)
+    return {
+        "peer": best,
+        "peer_us": round(peers[best].us, 3),
+        "peer_ratio": round(timing.ratio_to(peers[best]), 4),
+        "peers": {name: round(peer.us, 3) for name, peer in peers.items()},
+    }
 
 
 def _peer_calls(case: Case, sets: Operands, options: BenchOptions) -> dict[str, measure.Call]:
@@ -146,9 +160,13 @@ def _peer_calls(case: Case, sets: Operands, options: BenchOptions) -> dict[str, 
     for name in options.peers:
         try:
             calls[name] = peer_call(name, case, sets)
-        except (ImportError, ValueError) as error:
-            options.on_note(f"{case}: {name} is left out: {error}")
+        except Exception as error:  # whatever another library raises must not take ours along
+            options.on_note(f"{case}: {name} is left out: {_first_line(error)}")
     return calls
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
 def _entries(case: Case, sets: Operands, options: BenchOptions) -> dict[str, _Entry]:

@@ -15,7 +15,7 @@ import typer
 
 from .._version import __version__
 from ..errors import DeviceError, HopperGemmError
-from . import describing, emulating, measuring
+from . import describing, emulating, measuring, tuning
 
 DONE, FOUND, ARGUMENTS, NO_GPU, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -37,7 +37,7 @@ COMMANDS: dict[str, dict[str, Callable[..., Any]]] = {
         "plot": measuring.plot,
     },
     "Emulate (no GPU needed)": {"demo": emulating.demo, "check": emulating.check, "trace": emulating.trace},
-    "Measure (Hopper GPU)": {"bench": measuring.bench, "profile": measuring.profile},
+    "Measure (Hopper GPU)": {"bench": measuring.bench, "tune": tuning.tune, "profile": measuring.profile},
 }
 for panel, commands in COMMANDS.items():
     for name, command in commands.items():
