@@ -3,7 +3,7 @@
     python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11]
 
 Shapes: the peers suite, and random ones (log-uniform). For each shape all kernels take part in short interleaved rounds with
-the walk the model picks; for the fastest two, other walks follow. Build with HOPPER_GEMM_MANIFESTS=default,candidates.
+the walk the model picks; for the fastest two, other walks follow.
 The seed of the random shapes is not that of benchmarks/selector.py, whose shapes nothing is fitted to.
 """
 

@@ -59,7 +59,7 @@ target_link_options(hopper_gemm PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-un
 
 # --- kernels for the GPU
 if(HG_WITH_CUDA)
-  add_library(hg_compiled OBJECT ${HG_CUDA_SOURCES} csrc/instantiations/pack_compiled.cu)
+  add_library(hg_compiled OBJECT ${HG_CUDA_SOURCES} csrc/instantiations/pack_compiled.cu csrc/instantiations/add_slices_compiled.cu)
   target_include_directories(hg_compiled PRIVATE include csrc/dispatch)
   target_compile_options(hg_compiled PRIVATE --expt-relaxed-constexpr -Xptxas=-v -Xcompiler=-Wall)
   if(HG_WATCHDOG)
@@ -76,7 +76,7 @@ if(HG_EMULATOR)
   # -fno-strict-aliasing: emulated shared memory is bytes that every instruction reads as its own type.
   set(HG_EMULATED_OPTIONS -O2 -fno-strict-aliasing)
   add_library(hg_emulator OBJECT ${HG_EMULATOR_FILES})
-  add_library(hg_emulated OBJECT ${HG_EMULATED_SOURCES} csrc/instantiations/pack_emulated.cpp)
+  add_library(hg_emulated OBJECT ${HG_EMULATED_SOURCES} csrc/instantiations/pack_emulated.cpp csrc/instantiations/add_slices_emulated.cpp)
   foreach(objects hg_emulator hg_emulated)
     target_include_directories(${objects} PRIVATE include csrc/emulator csrc/dispatch)
     target_compile_definitions(${objects} PRIVATE HG_EMULATE)

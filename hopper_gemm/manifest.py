@@ -246,55 +246,7 @@ ABLATION = _flat(
     ]
 )
 
-def _candidate(schedule, tile_m, tile_n, stages, *, inputs=("bf16",), layouts=("tn",), **rest):
-    return kernel(schedule, tile_m, tile_n, stages, inputs=inputs, layouts=layouts, **rest)
-
-
-_DECODE = {"tile_k": 128, "output": "column_major"}
-
-# Tiles that benchmarks/sweep.py times beside the default ones, to choose from.
-CANDIDATES = _flat(
-    [
-        # decode
-        *[_candidate("warp_specialized", 64, n, s, **_DECODE) for n in (8, 16, 32) for s in (4, 6, 8)],
-        *[_candidate("warp_specialized", 64, n, 4, tile_k=256, output="column_major") for n in (8, 16, 32)],
-        *[_candidate("warp_specialized", 128, n, 5, **_DECODE) for n in (8, 16, 32)],
-        _candidate("warp_specialized", 128, 64, 4, **_DECODE),
-        *[_candidate("warp_specialized", 64, n, 6, store="direct", cluster_k=2, **_DECODE) for n in (16, 32, 64)],
-        _candidate("warp_specialized", 64, 64, 6, store="direct", cluster_k=4, **_DECODE),
-        _candidate("warp_specialized", 64, 64, 4, **_DECODE),
-        *[_candidate("pingpong", 64, n, 8, **_DECODE) for n in (8, 32)],
-        # small
-        *[_candidate("warp_specialized", 64, n, 6, tile_k=128) for n in (32, 64)],
-        _candidate("warp_specialized", 64, 128, 4, tile_k=128),
-        _candidate("warp_specialized", 64, 64, 10),
-        _candidate("warp_specialized", 64, 96, 8),
-        _candidate("warp_specialized", 64, 128, 7, cluster=(2, 1)),
-        _candidate("warp_specialized", 128, 64, 8),
-        _candidate("warp_specialized", 128, 128, 6),
-        _candidate("warp_specialized", 128, 128, 4, store="direct", cluster_k=2),
-        # between
-        *[_candidate("cooperative", 128, n, s) for n, s in ((128, 6), (144, 5), (160, 5), (176, 5), (192, 5))],
-        _candidate("cooperative", 128, 128, 6, cluster=(2, 1)),
-        _candidate("cooperative", 192, 128, 4),
-        _candidate("cooperative", 256, 192, 3),
-        _candidate("cooperative", 128, 256, 4, cluster=(2, 1)),
-        _candidate("cooperative", 256, 128, 4, cluster=(2, 1)),
-        _candidate("pingpong", 64, 128, 8),
-        _candidate("pingpong", 64, 192, 6),
-        _candidate("pingpong", 64, 256, 5),
-        _candidate("pingpong", 192, 128, 4),
-        _candidate("pingpong", 192, 128, 4, cluster=(1, 2)),
-        _candidate("pingpong", 128, 144, 5),
-        _candidate("pingpong", 128, 176, 4),
-        _candidate("pingpong", 128, 160, 5, cluster=(2, 1)),
-        _candidate("pingpong", 128, 208, 4, cluster=(2, 1)),
-        _candidate("pingpong", 128, 128, 5, cluster=(2, 1)),
-        _candidate("pingpong", 256, 96, 4, cluster=(2, 1)),
-    ]
-)
-
-MANIFESTS = {"default": DEFAULT, "ablation": ABLATION, "candidates": CANDIDATES}
+MANIFESTS = {"default": DEFAULT, "ablation": ABLATION}
 
 
 def _words(text, fallback):

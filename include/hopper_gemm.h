@@ -59,12 +59,17 @@ struct Copy {
   int64_t batches[kBatchDims] = {1, 1, 1, 1};  // outermost first
 };
 
-// Run-time choices that do not change the result.
+// Run-time choices. All but `slices` leave every bit as it is.
 struct LaunchOptions {
   Raster raster = Raster::along_m;
   int group = 8;          // tile rows (or columns) walked together, in clusters
   int max_ctas = 0;       // 0: what the device can hold; smaller values leave SMs free (persistent schedules)
+  int slices = 1;         // equal parts of K, multiplied side by side and added up in order by a second launch
+  void* workspace = nullptr;  // split_k_bytes() of memory on the device, 16-byte aligned, if slices > 1
 };
+
+// Workspace that a product in `slices` parts of K needs; 0 for one.
+int64_t split_k_bytes(const Problem& problem, int slices);
 
 // What a launch would be or was: for explain() and tests.
 struct LaunchShape {

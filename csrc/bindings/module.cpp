@@ -1,5 +1,6 @@
 // The extension module hopper_gemm._C: host C++ over libhopper_gemm, no CUDA headers, so one source serves CPU and CUDA
 // builds of torch. The current stream comes from torch's own device interface.
+#include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
 
 #include <pybind11/stl.h>
@@ -15,30 +16,44 @@
 namespace hopper_gemm {
 namespace {
 
-LaunchOptions options_of(int raster, int group, int max_ctas) {
-  return {.raster = raster == 0 ? Raster::along_m : Raster::along_n, .group = group, .max_ctas = max_ctas};
+LaunchOptions options_of(int raster, int group, int max_ctas, int slices) {
+  return {.raster = raster == 0 ? Raster::along_m : Raster::along_n, .group = group, .max_ctas = max_ctas, .slices = slices};
+}
+
+// Memory for the slices of a split K, from torch's allocator in the current stream's order: it may be reused by what
+// follows in this stream once the launches are queued.
+at::Tensor workspace_of(const Problem& problem, LaunchOptions& options, c10::Device device) {
+  const int64_t bytes = split_k_bytes(problem, options.slices);
+  if (bytes == 0) return {};
+  at::Tensor memory = at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(device));
+  options.workspace = memory.data_ptr();
+  return memory;
 }
 
 void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group, int max_ctas,
-                bool exchanged) {
+                bool exchanged, int slices) {
   const Problem problem = problem_of(id, a, b, out, exchanged);
   if (!a.is_cuda())
     throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": kernels run on CUDA tensors; gemm_emulated takes CPU tensors"));
   const py::gil_scoped_release released;
   const c10::DeviceGuard guard(a.device());
   use_device(a.device().index());
-  gemm(id, problem, options_of(raster, group, max_ctas), current_stream(a.device()));
+  LaunchOptions options = options_of(raster, group, max_ctas, slices);
+  const at::Tensor workspace = workspace_of(problem, options, a.device());
+  gemm(id, problem, options, current_stream(a.device()));
 }
 
 py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
                              uint64_t seed, int sm_count, bool timed, bool trace, bool protocol_only, bool keep_findings,
-                             bool exchanged) {
+                             bool exchanged, int slices) {
   const Problem problem = problem_of(id, a, b, out, exchanged);
   if (!a.is_cpu()) throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": the emulator takes CPU tensors"));
   EmulatorReport report;
   {
     const py::gil_scoped_release released;
-    report = gemm_emulated(id, problem, options_of(raster, group, 0),
+    LaunchOptions options = options_of(raster, group, 0, slices);
+    const at::Tensor workspace = workspace_of(problem, options, a.device());
+    report = gemm_emulated(id, problem, options,
                            {.seed = seed, .sm_count = sm_count, .timed = timed, .trace = trace, .protocol_only = protocol_only,
                             .keep_findings = keep_findings});
   }
@@ -81,11 +96,11 @@ std::string problem_error_torch(int id, const at::Tensor& a, const at::Tensor& b
 }
 
 py::dict launch_shape_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
-                            int max_ctas, bool exchanged) {
+                            int max_ctas, bool exchanged, int slices) {
   const Problem problem = problem_of(id, a, b, out, exchanged);
   const c10::DeviceGuard guard(a.device());
   if (a.is_cuda()) use_device(a.device().index());
-  return launch_dict(launch_shape(id, problem, options_of(raster, group, max_ctas)));
+  return launch_dict(launch_shape(id, problem, options_of(raster, group, max_ctas, slices)));
 }
 
 py::dict product_torch(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
@@ -152,11 +167,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("gemm", &gemm_torch, "id, a, b, out, raster (0: along M, 1: along N), group, max_ctas, exchanged (computes out.t() = b.t() @ a.t()): "
         "out = a @ b on the current stream",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0,
-        py::arg("exchanged") = false);
+        py::arg("exchanged") = false, py::arg("slices") = 1);
   m.def("gemm_emulated", &gemm_emulated_torch, "The same on CPU tensors, in the emulator; returns its report",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
         py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false,
-        py::arg("protocol_only") = false, py::arg("keep_findings") = false, py::arg("exchanged") = false);
+        py::arg("protocol_only") = false, py::arg("keep_findings") = false, py::arg("exchanged") = false, py::arg("slices") = 1);
   static PyMethodDef is_plain_method{"is_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&is_plain)), METH_FASTCALL,
                                      "Whether a product of these tensors needs nothing of torch's dispatcher"};
   m.attr("is_plain") = py::reinterpret_steal<py::object>(PyCFunction_New(&is_plain_method, nullptr));
@@ -170,7 +185,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         "dimensions collapse to one, of each tensor", py::arg("a"), py::arg("b"), py::arg("out"));
   m.def("launch_shape", &launch_shape_torch, "Grid, cluster, threads, shared memory, tiles and store path of a launch",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0,
-        py::arg("exchanged") = false);
+        py::arg("exchanged") = false, py::arg("slices") = 1);
   m.def("kernels", &kernel_list, "The kernels of this build as dicts");
   m.def("config_error", [](const py::dict& fields) { return config_error(config_of(fields)); },
         "The rule a config breaks, with got, limit and what to do; '' if it is valid", py::arg("fields"));

@@ -5,6 +5,7 @@
 #include "gpu.h"
 #include "kernels.h"
 #include "problem_error.h"
+#include "split_k.h"
 #include "text.h"
 
 namespace hopper_gemm {
@@ -33,6 +34,41 @@ void clear_on_host(const Problem& p) {
       std::memset(static_cast<char*>(p.out) + (batch * p.out_batch + row * p.out_pitch) * bytes, 0, p.stored_columns() * bytes);
 }
 
+void check_slices(const KernelEntry& entry, const Problem& problem, const LaunchOptions& options, bool has_workspace = true) {
+  std::string error = slices_error(entry.config, problem, options.slices);
+  if (error.empty() && has_workspace && options.slices > 1 &&
+      (options.workspace == nullptr || reinterpret_cast<uintptr_t>(options.workspace) % 16))
+    error = "slices need a workspace of split_k_bytes(), 16-byte aligned";
+  if (!error.empty()) throw Error(Error::Kind::value, text(error, " (kernel ", entry.name, ")"));
+}
+
+// The launch that sums the slices: one tile a CTA.
+struct SliceSumLaunch {
+  const KernelEntry& entry;
+  LaunchShape shape;
+  GemmParams params;
+};
+SliceSumLaunch slice_sum(const Problem& whole, const Problem& slices) {
+  const KernelEntry& entry = slice_sum_entry(whole.out_order);
+  Plan plan = make_plan(entry.config, whole, {}, Store::direct, [] { return 1; });
+  plan.shape.shared_bytes = 0;
+  GemmParams params = make_params(whole, plan.order, Store::direct);
+  read_slices(params, slices);
+  return {entry, plan.shape, params};
+}
+
+emulator::Launch emulated_launch(const KernelEntry& entry, const LaunchShape& shape) {
+  return {.kernel = entry.emulated_function,
+          .grid = shape.grid,
+          .cluster = shape.cluster,
+          .threads = shape.threads,
+          .shared_bytes = shape.shared_bytes,
+          .entry_registers = entry.config.entry_registers(),
+          .is_persistent = entry.config.is_persistent(),
+          .output = entry.config.output,
+          .overlaps_previous_grid = true};
+}
+
 }  // namespace
 
 EmulatorReport run_in_emulator(const emulator::Launch& launch, const GemmParams& params, const EmulatorOptions& options,
@@ -51,18 +87,23 @@ EmulatorReport run_in_emulator(const emulator::Launch& launch, const GemmParams&
 
 void gemm(int id, const Problem& given, const LaunchOptions& options, void* stream) {
   const KernelEntry& entry = compiled_entry(id);
-  const Problem problem = checked(entry, given);
-  if (problem.m == 0 || problem.n == 0 || problem.batches == 0) return;
+  const Problem whole = checked(entry, given);
+  check_slices(entry, whole, options);
+  if (whole.m == 0 || whole.n == 0 || whole.batches == 0) return;
   const int device = gpu::current_device();
-  if (problem.k == 0) return gpu::clear(problem, stream);
+  if (whole.k == 0) return gpu::clear(whole, stream);
   const int resident = gpu::resident_clusters(id, device);
+  const Problem problem = options.slices > 1 ? sliced(whole, options.slices, options.workspace) : whole;
   const Plan plan = make_plan(entry.config, problem, options, store_path(entry.config, problem), [&] { return resident; });
   const GemmParams params = params_with_maps(entry.config, problem, plan, gpu::encode_tensor_map);
   gpu::arm_watchdog(device);
   gpu::launch(entry, plan.shape, params, stream);
+  if (options.slices == 1) return;
+  const SliceSumLaunch sum = slice_sum(whole, problem);
+  gpu::launch(sum.entry, sum.shape, sum.params, stream);
 }
 
-// Without a GPU that can run the kernel: what the emulator would launch with its default options.
+// Of the launch that multiplies. Without a GPU that can run the kernel: what the emulator would launch with its default options.
 LaunchShape launch_shape(int id, const Problem& given, const LaunchOptions& options) {
   const KernelEntry& entry = entry_at(id);
   const Problem problem = checked(entry, given);
@@ -70,28 +111,36 @@ LaunchShape launch_shape(int id, const Problem& given, const LaunchOptions& opti
     const int device = entry.device_function == nullptr ? -1 : gpu::usable_current_device();
     return device < 0 ? EmulatorOptions{}.sm_count / entry.config.cluster_size() : gpu::resident_clusters(id, device);
   };
-  return make_plan(entry.config, problem, options, store_path(entry.config, problem), resident).shape;
+  check_slices(entry, problem, options, false);
+  const Problem launched = options.slices > 1 ? sliced(problem, options.slices, nullptr) : problem;
+  return make_plan(entry.config, launched, options, store_path(entry.config, launched), resident).shape;
 }
 
 EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& options, const EmulatorOptions& emulator) {
   const KernelEntry& entry = emulated_entry(id);
-  const Problem problem = checked(entry, given);
-  if (problem.m == 0 || problem.n == 0 || problem.batches == 0) return {};
-  if (problem.k == 0) return clear_on_host(problem), EmulatorReport{};
+  const Problem whole = checked(entry, given);
+  check_slices(entry, whole, options);
+  if (whole.m == 0 || whole.n == 0 || whole.batches == 0) return {};
+  if (whole.k == 0) return clear_on_host(whole), EmulatorReport{};
+  const Problem problem = options.slices > 1 ? sliced(whole, options.slices, options.workspace) : whole;
   const KernelConfig& config = entry.config;
   const auto resident = [&] { return emulator.sm_count / config.cluster_size(); };
   const Plan plan = make_plan(config, problem, options, store_path(config, problem), resident);
   const GemmParams params = params_with_maps(config, problem, plan, emulator::encode_tensor_map);
-  const emulator::Launch launch{.kernel = entry.emulated_function,
-                                .grid = plan.shape.grid,
-                                .cluster = plan.shape.cluster,
-                                .threads = plan.shape.threads,
-                                .shared_bytes = plan.shape.shared_bytes,
-                                .entry_registers = config.entry_registers(),
-                                .is_persistent = config.is_persistent(),
-                                .output = config.output,
-                                .overlaps_previous_grid = true};
-  return run_in_emulator(launch, params, emulator, entry.name);
+  EmulatorReport report = run_in_emulator(emulated_launch(entry, plan.shape), params, emulator, entry.name);
+  if (options.slices == 1) return report;
+  const SliceSumLaunch sum = slice_sum(whole, problem);
+  emulator::MemoryMap memory;
+  memory.reads.push_back({"the slices", problem.out, 4, {{problem.batches, problem.out_batch}, {problem.stored_rows(), problem.out_pitch},
+                                                        {problem.stored_columns(), 1}}});
+  memory.writes.push_back({"the output", whole.out, element_bytes(whole.output), {{whole.stored_rows(), whole.out_pitch},
+                                                                                 {whole.stored_columns(), 1}}});
+  emulator::Launch launch = emulated_launch(sum.entry, sum.shape);
+  launch.memory = &memory;
+  const EmulatorReport second = run_in_emulator(launch, sum.params, emulator, sum.entry.name);
+  report.findings.insert(report.findings.end(), second.findings.begin(), second.findings.end());
+  report.steps += second.steps;
+  return report;
 }
 
 }  // namespace hopper_gemm

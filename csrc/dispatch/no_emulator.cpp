@@ -1,6 +1,7 @@
 // The build with HG_EMULATOR=OFF. Linked instead of csrc/emulator.
 #include "../emulator/emulator.h"
 #include "pack.h"
+#include "split_k.h"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -19,4 +20,5 @@ Footprint::Footprint(std::string, const void*, int, const std::vector<Dimension>
 
 namespace hopper_gemm::emulated {
 PackFunction pack_function(int) { emulator::refuse(); }
+EmulatedFunction add_slices_function(OutputOrder) { return nullptr; }
 }  // namespace hopper_gemm::emulated

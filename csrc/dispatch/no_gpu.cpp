@@ -1,5 +1,6 @@
 // The build without nvcc: everything that needs a GPU says how to get one. Linked instead of gpu_*.cpp.
 #include "gpu.h"
+#include "split_k.h"
 #include "text.h"
 #include "runtime.h"
 
@@ -24,6 +25,10 @@ void launch_pack(const PackParams&, int, void*) { refuse(); }
 void clear(const Problem&, void*) { refuse(); }
 void arm_watchdog(int) { refuse(); }
 }  // namespace gpu
+
+namespace compiled {
+const void* add_slices_function(OutputOrder) { return nullptr; }
+}  // namespace compiled
 
 DeviceInfo device_info(int) {
   DeviceInfo info{};

@@ -10,14 +10,16 @@ namespace hopper_gemm::emulator {
 namespace {
 
 // The element of A or B at `source`: cp.async is given addresses, not coordinates. The matrices of a batch must follow each
-// other for this.
+// other for this, or share rows (slices of K).
 Origin origin_of(const void* source, uint32_t valid_bytes) {
   const GemmParams& params = machine->params;
   if (valid_bytes == 0) return {};
   const auto in = [&](const void* data, int64_t pitch, int64_t batch) -> Origin {
     int64_t offset = static_cast<const char*>(source) - static_cast<const char*>(data);
-    const int64_t pitch_bytes = pitch * 2, matrix = batch > 0 ? offset / (batch * 2) : 0;
-    offset -= matrix * batch * 2;
+    const int64_t pitch_bytes = pitch * 2, batch_bytes = batch * 2;
+    const int64_t place = batch < pitch ? offset % pitch_bytes : offset;
+    const int64_t matrix = batch > 0 ? place / batch_bytes : 0;
+    offset -= matrix * batch_bytes;
     return {source_of(data), static_cast<int32_t>(offset % pitch_bytes / 2), static_cast<int32_t>(offset / pitch_bytes),
             static_cast<int32_t>(matrix)};
   };

@@ -1,0 +1,80 @@
+"""K cut into slices: a batch of products into a workspace and a launch that sums them, against exact integers."""
+
+import pytest
+import torch
+
+from hopper_gemm import _C
+from tests.support.reference import same_bits
+
+SHAPES = ((70, 133, 512, 4), (200, 40, 1024, 8), (1, 8, 256, 2), (129, 257, 384, 3))
+KERNELS = [k for k in _C.kernels() if k["input"] == "bf16" and k["emulated"] and k["accumulator"] == "f32"]
+# One kernel of each schedule, layout and output order; kernels that also split K inside a cluster.
+CHOSEN = {(k["schedule"], k["a_major"], k["b_major"], k["output"], k["cluster_k"]): k for k in reversed(KERNELS)}.values()
+
+
+def stored(rows, columns, major_last):
+    values = torch.randint(-3, 4, (rows, columns)).to(torch.bfloat16)
+    if major_last:
+        memory = torch.zeros(rows, -(-columns // 8) * 8, dtype=torch.bfloat16)
+        memory[:, :columns] = values
+        return memory[:, :columns]
+    memory = torch.zeros(columns, -(-rows // 8) * 8, dtype=torch.bfloat16)
+    memory[:, :rows] = values.t()
+    return memory[:, :rows].t()
+
+
+def operands(kernel, m, n, k):
+    exchanged = kernel["output"] == "column_major"
+    a_is_k, b_is_k = kernel["a_major"] == "k", kernel["b_major"] == "k"
+    if exchanged:
+        a_is_k, b_is_k = b_is_k, a_is_k
+    return stored(m, k, a_is_k), stored(k, n, not b_is_k), exchanged
+
+
+@pytest.mark.parametrize("kernel", CHOSEN, ids=lambda k: k["name"])
+def test_the_sum_of_slices_is_exact(kernel):
+    torch.manual_seed(0)
+    for m, n, k, slices in SHAPES:
+        a, b, exchanged = operands(kernel, m, n, k)
+        for dtype in (torch.float32, torch.bfloat16):
+            buffer = torch.full((m + 2, n + 5), 7.0, dtype=dtype)
+            out = buffer[1 : m + 1, 2 : n + 2]
+            _C.gemm_emulated(kernel["id"], a, b, out, exchanged=exchanged, slices=slices, seed=m)
+            assert torch.equal(out, (a.double() @ b.double()).to(dtype)), (m, n, k, slices, dtype)
+            out.fill_(7.0)
+            assert bool((buffer == 7.0).all()), "wrote outside out"
+
+
+def test_slices_sum_in_order_whatever_the_interleaving():
+    torch.manual_seed(1)
+    kernel = next(iter(CHOSEN))
+    a, b, exchanged = operands(kernel, 100, 72, 512)
+    a, b = torch.randn_like(a.float()).to(a.dtype), torch.randn_like(b.float()).to(b.dtype)
+    if kernel["a_major"] != "k":
+        a = a.t().contiguous().t()
+    if kernel["b_major"] == "k":
+        b = b.t().contiguous().t()
+    results = []
+    for seed in range(4):
+        out = torch.empty(100, 72)
+        _C.gemm_emulated(kernel["id"], a, b, out, exchanged=exchanged, slices=4, seed=seed)
+        results.append(out)
+    assert all(same_bits(results[0], other) for other in results[1:])
+    expected = sum((a[:, i : i + 128].double() @ b[i : i + 128].double() for i in range(0, 512, 128)))
+    assert (results[0].double() - expected).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("k", "slices", "text"),
+    [
+        (1000, 3, "K = 1000 does not fall into 3 equal slices"),
+        (1000, 50, "slices of K = 20 are 40 bytes of a row: expected a multiple of 16"),
+        (1000, 0, "slices is 0: expected 1"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused_and_out_stays(k, slices, text):
+    kernel = next(x for x in KERNELS if (x["a_major"], x["b_major"], x["output"]) == ("k", "k", "row_major"))
+    a, b, out = stored(8, k, True), stored(k, 64, False), torch.full((8, 64), 3.0)
+    with pytest.raises(ValueError, match=text):
+        _C.gemm_emulated(kernel["id"], a, b, out, slices=slices)
+    assert bool((out == 3.0).all())
