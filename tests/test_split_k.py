@@ -60,7 +60,7 @@ def test_slices_sum_in_order_whatever_the_interleaving():
         _C.gemm_emulated(kernel["id"], a, b, out, exchanged=exchanged, slices=4, seed=seed)
         results.append(out)
     assert all(same_bits(results[0], other) for other in results[1:])
-    expected = sum((a[:, i : i + 128].double() @ b[i : i + 128].double() for i in range(0, 512, 128)))
+    expected = sum(a[:, i : i + 128].double() @ b[i : i + 128].double() for i in range(0, 512, 128))
     assert (results[0].double() - expected).abs().max() < 1e-3
 
 
