@@ -68,6 +68,8 @@ def products(draw: st.DrawFn, largest: int = 300, rare: int = 0, dtypes: tuple[s
         "b": draw(layouts()),
         "out": draw(st.none() | layouts(operand=False)),
     }
+    if not features.has("strides") and a_dtype not in ("bf16", "fp16"):  # only K-major operands of the others
+        fields |= {"a": replace(fields["a"], row_major=True), "b": replace(fields["b"], row_major=False)}
     if not features.has("out_strides") and fields["out"] is not None and fields["out"].step > 1:
         fields["out"] = replace(fields["out"], step=1)
     if features.has("batches") and draw(st.integers(0, 2)) == 0:
