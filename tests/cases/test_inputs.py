@@ -54,7 +54,7 @@ def test_c064_unsupported_dtypes_are_named(dtype, device):
     assert str(dtype) in text and "bfloat16" in text and "dtype" in text
 
 
-@needs("u8")
+@needs("u8", "strides")
 def test_c064_uint8_is_supported(device):
     x = torch.full((32, 32), 255, device=device, dtype=torch.uint8)
     y = matmul(x, x)

@@ -78,7 +78,7 @@ def tf32_switch():
 @pytest.mark.parametrize("how", ["switch", "argument"])
 def test_c040_float32_is_not_silently_tf32(how, device, tf32_switch):
     tf32_switch("ieee" if how == "switch" else "tf32")
-    a, b = torch.full((64, 64), 1 + 2.0**-12, device=device), torch.eye(64, device=device)
+    a, b = torch.full((64, 64), 1 + 2.0**-12, device=device), torch.eye(64, device=device).t()
     try:
         y = matmul(a, b, precision=None if how == "switch" else "fp32")
     except errors.PrecisionError as error:
@@ -93,7 +93,7 @@ def test_c040_float32_is_not_silently_tf32(how, device, tf32_switch):
 def test_c040_tf32_rounds_to_nearest_where_it_is_asked_for(how, device, tf32_switch):
     tf32_switch("tf32" if how == "switch" else "ieee")
     up, down = 1 + 3 * 2.0**-12, 1 + 2.0**-12
-    a, b = torch.full((64, 64), up, device=device), torch.eye(64, device=device)
+    a, b = torch.full((64, 64), up, device=device), torch.eye(64, device=device).t()
     a[:, 1::2] = down
     y = matmul(a, b, precision=None if how == "switch" else "tf32")
     assert bool((y[:, ::2] == 1 + 2.0**-10).all()) and bool((y[:, 1::2] == 1).all())
