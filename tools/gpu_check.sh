@@ -60,8 +60,12 @@ run_tests() {
     step tests 300 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=20 -m gpu tests/test_gpu_*.py tests/test_no_other_library.py
 }
 
-# Inputs of public reports.
-cases() { step cases 240 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=40 -m gpu tests/cases; }
+# Inputs of public reports, in six processes at once where pytest can.
+cases() {
+  local workers=""
+  $PYTHON -c "import xdist" 2>/dev/null && workers="-n 6"
+  step cases 240 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=40 $workers -m gpu tests/cases
+}
 
 # Any product against float64, 6,000 times or 230 seconds long; recorded as it goes.
 property() {
