@@ -25,6 +25,7 @@ ACTIVATION_ERROR = {
     None: (0.0, 0.0), "relu": (0.0, 0.0), "gelu": (2.0**-21, 2.0**-22), "gelu_tanh": (2.0**-21, 2.0**-22),
     "silu": (2.0**-20, 0.0), "sigmoid": (2.0**-20, 0.0),
 }  # fmt: skip
+FLUSHED = 2.0**-126
 TERM_ERROR = 2.0**-22  # alpha, scales, c, bias and residual: a few fp32 operations each
 
 

@@ -63,6 +63,7 @@ class Product:
     batch_invariant: bool = False
     scale_a: str = ""  # "", "tensor" or "rows"
     scale_b: str = ""  # "", "tensor" or "columns"
+    scale_result: str = ""  # "" or "tensor"
     seed: int = 0
 
     __repr__ = changed
@@ -111,7 +112,7 @@ def arguments(product: Product, device: str) -> tuple[torch.Tensor, torch.Tensor
     for name in ("alpha", "beta", "activation", "precision", "use_fast_accum"):
         if getattr(product, name) != getattr(Product, name):
             values[name] = getattr(product, name)
-    for name, size in (("scale_a", (product.m, 1)), ("scale_b", (1, product.n))):
+    for name, size in (("scale_a", (product.m, 1)), ("scale_b", (1, product.n)), ("scale_result", ())):
         kind = getattr(product, name)
         if kind:
             shape = (1, 1) if kind == "tensor" else size

@@ -25,7 +25,7 @@ ACTIVATIONS = {
 
 
 class Reference:
-    """activation(alpha (a @ b) scales + beta c + bias) + residual in float64, on the operands' device.
+    """(activation(alpha (a @ b) scales + beta c + bias) + residual) scale_result in float64, on the operands' device.
 
     Takes the keywords of `matmul` and `scaled_matmul` that change the value. Batches as torch.matmul has them.
     """
@@ -45,6 +45,7 @@ class Reference:
         use_fast_accum: bool = False,
         scale_a: torch.Tensor | None = None,
         scale_b: torch.Tensor | None = None,
+        scale_result: torch.Tensor | None = None,
     ) -> None:
         self.k = a.shape[-1]
         self.kind = error_model.kind_of(a.dtype, precision=precision, fast=use_fast_accum)
@@ -63,12 +64,17 @@ class Reference:
         shaped = ACTIVATIONS[activation](total)
         relative, absolute = error_model.ACTIVATION_ERROR[activation]
         own = relative * shaped.abs() * (1 + total.abs()) + absolute * total.abs()
+        if activation is not None:  # fp32 subnormals may become zero on the way
+            own = own + error_model.FLUSHED * (1 + total.abs())
         self.exact = shaped if residual is None else shaped + residual.double()
         if residual is not None:
             own = own + error_model.TERM_ERROR * (shaped.abs() + residual.double().abs())
         self._sums = error_model.sums(self.kind, self.k)
         slope = error_model.SLOPE[activation]
         self._before_rounding = slope * (self._sums * self.magnitude + error_model.TERM_ERROR * terms) + own
+        if scale_result is not None:
+            self._before_rounding = self._before_rounding + error_model.TERM_ERROR * self.exact.abs()
+            self.exact, self._before_rounding = (x * scale_result.double() for x in (self.exact, self._before_rounding))
 
     def problem_with(self, y: torch.Tensor) -> str:
         """What is wrong with a result of normal data; empty if it is within the bounds."""

@@ -77,7 +77,7 @@ def products(draw: st.DrawFn, largest: int = 300, rare: int = 0, dtypes: tuple[s
     scaled = a_dtype in FP8 and features.has("scaled_matmul") and draw(st.booleans())
     if scaled:
         fields |= {"scale_a": draw(st.sampled_from(("tensor", "rows"))), "scale_b": draw(st.sampled_from(("tensor", "columns")))}
-        fields |= {"a_batch": (), "b_batch": ()}
+        fields |= {"a_batch": (), "b_batch": (), "scale_result": draw(st.sampled_from(("", "", "tensor")))}
     fields |= draw(_outputs(a_dtype, fields["out"] is not None))
     if a_dtype not in INT8:
         fields |= draw(_epilogues(scaled))
