@@ -3,7 +3,8 @@
     python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11]
 
 Shapes: the peers suite, and random ones (log-uniform). For each shape all kernels take part in short interleaved rounds with
-the walk the model picks; for the fastest two, other walks follow.
+the walk the model picks, those with few tiles also with K cut into slices; where the work is large, the fastest eight follow
+in longer rounds, because a card at its power limit ranks them differently.
 The seed of the random shapes is not that of benchmarks/selector.py, whose shapes nothing is fitted to.
 """
 
@@ -15,18 +16,18 @@ import time
 from pathlib import Path
 
 
+from hopper_gemm import _extension
 from hopper_gemm.bench import measure
 from hopper_gemm.bench.environment import environment
 from hopper_gemm.bench.runner import Operands, floor_us, write_json
 from hopper_gemm.bench.suites import Case, load_suite
 from hopper_gemm.device import card_of
 from hopper_gemm.registry import all_kernels
-from hopper_gemm.selector import load_model, predict
-from hopper_gemm.walk import GROUPS, RASTERS, Walk
+from hopper_gemm.selector import Prediction, load_model, predict
 
-SHORT = 0.06  # of a round of 25 ms
+SHORT, LONG = 0.06, 0.4  # of a round of 25 ms
 ROUNDS = 3
-LARGEST_FLOOR_US = 1500.0
+LARGE_FLOOR_US, LARGEST_FLOOR_US = 60.0, 1500.0
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
@@ -53,7 +54,7 @@ def applicable(case: Case) -> list:
     ]
     predictions = [predict(problem.for_output(k.output), k, card, model) for k in kernels]
     best = min(p.us for p in predictions)
-    return [p for p in predictions if p.us < 2.5 * best]
+    return [p for p in predictions if p.us < 2.2 * best or p.tiles <= 88]
 
 
 def seconds_left(begin: float, limit: float) -> float:
@@ -82,42 +83,55 @@ def main() -> None:
         started = time.monotonic()
         result["rows"].append(row(case, draw))
         write_json(options.json, result)
-        best = min(result["rows"][-1]["kernels"], key=lambda e: e[1])
+        best = result["rows"][-1]["kernels"][0]
         print(
             f"{case}: {len(result['rows'][-1]['kernels'])} kernels, best {best}, torch {result['rows'][-1]['torch_us']}, {time.monotonic() - started:.1f} s",
             flush=True,
         )
 
 
+def slicings(case: Case, tiles: int) -> list[int]:
+    """Numbers of slices worth timing: as many as fill half the card, the card, or the card twice."""
+    if case.k < 1536 or tiles > 88:
+        return [1]
+    legal = [s for s in range(2, 65) if case.k % s == 0 and case.k // s % 8 == 0 and case.k // s >= 256]
+    wanted = {min(legal, key=lambda s: abs(s * tiles - slots), default=1) for slots in (66, 132, 264)}
+    return [1, *sorted(s for s in wanted if s > 1 and s * tiles <= 300)]
+
+
 def row(case: Case, draw: random.Random) -> dict:
     sets = Operands(case, seed=0)
-    chosen = {p.kernel.name: p for p in applicable(case)}
-    calls = {"torch": sets.torch_call} | {name: sets.kernel_call(p.kernel, p.walk) for name, p in chosen.items()}
+    calls = {"torch": sets.torch_call}
+    for p in applicable(case):
+        for slices in slicings(case, p.tiles):
+            calls[f"{p.kernel.name} {slices}"] = call_of(sets, p, slices)
     candidates = measure.capture(calls, sets.count, lambda name, e: print(f"{case}: {name} failed: {e}"))
-    times = {name: t.us for name, t in measure.time_interleaved(candidates, ROUNDS, order=draw, shortened=SHORT).items()}
+    times = timed(candidates, draw, ROUNDS, SHORT)
     found = {
         "m": case.m,
         "n": case.n,
         "k": case.k,
-        "torch_us": round(times.pop("torch", 0.0), 3),
-        "kernels": sorted(([name, round(us, 3)] for name, us in times.items()), key=lambda e: e[1]),
-        "walks": [],
+        "torch_us": times.pop("torch", None),
+        "kernels": sorted(([*name.split(), us] for name, us in times.items()), key=lambda e: e[-1]),
     }
-    del candidates
-    for name, _ in found["kernels"][:2]:
-        found["walks"] += walks(case, sets, chosen[name], draw)
+    if floor_us(case, "sustained") > LARGE_FLOOR_US:
+        best = {f"{name} {slices}" for name, slices, _ in found["kernels"][:8]} | {"torch"}
+        found["sustained"] = timed({n: c for n, c in candidates.items() if n in best}, draw, 2 * ROUNDS, LONG)
     return found
 
 
-def walks(case: Case, sets: Operands, prediction, draw: random.Random) -> list:
-    """[kernel, raster, group, us] of other orders of the same kernel, where there are enough tiles to tell."""
-    if prediction.tiles < 264:
-        return []
-    options = {f"{r} {g}": Walk(r, g, 0.0) for r in RASTERS for g in GROUPS}
-    calls = {key: sets.kernel_call(prediction.kernel, walk) for key, walk in options.items()}
-    candidates = measure.capture(calls, sets.count, lambda name, e: print(f"{case}: {name} failed: {e}"))
-    times = measure.time_interleaved(candidates, ROUNDS, order=draw, shortened=SHORT)
-    return [[prediction.kernel.name, *key.split(), round(t.us, 3)] for key, t in times.items()]
+def timed(candidates: dict, draw: random.Random, rounds: int, shortened: float) -> dict[str, float]:
+    times = measure.time_interleaved(candidates, rounds, order=draw, shortened=shortened)
+    return {name: round(t.us, 3) for name, t in times.items()}
+
+
+def call_of(sets: Operands, prediction: Prediction, slices: int) -> measure.Call:
+    gemm, kernel, walk = _extension.load().gemm, prediction.kernel, prediction.walk
+
+    def call(i: int) -> None:
+        gemm(kernel.id, sets.a[i], sets.b[i], sets.out[i], walk.raster_index, walk.group, 0, kernel.exchanges, slices)
+
+    return call
 
 
 if __name__ == "__main__":
