@@ -9,17 +9,18 @@ faster of the other two. Shapes fall into sets, each with the geometric mean and
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hopper_gemm.bench.environment import environment
 from hopper_gemm.bench.runner import BenchOptions, run_bench, write_json
 from hopper_gemm.bench.suites import Case, load_suite
 
 RESULTS = Path(__file__).with_name("results")
-LAYOUTS = {"layouts": ["tt", "nn", "nt"]}  # tn is the peers suite
 Row = dict[str, Any]
 
 # The first set a shape fits is its own.
@@ -96,28 +97,27 @@ def line(row: Row) -> str:
 def measured(cases: Sequence[Case], options: BenchOptions) -> dict[str, Any]:
     """The result object: rows of our own alone (a peer's times stand in them), and the sets."""
     own: list[Row] = []
-    path, options.json_path = options.json_path, None
-    note, notes = options.on_note, []
+    notes: list[str] = []
+    head, path, show = environment(options.mode), options.json_path, options.on_note
+
+    def result() -> dict[str, Any]:
+        return {**head, "notes": notes, "sets": summary(own), "rows": own}
 
     def on_note(text: str) -> None:
         notes.append(text)
-        note(text)
+        show(text)
 
     def on_row(row: Row) -> None:
         if row["schedule"] == "auto":
             own.append(row)
             print(line(row), flush=True)
 
-    def partial(case: Case) -> None:
+    def on_case(case: Case) -> None:
         if path:
-            write_json(path, {"notes": notes, "sets": summary(own), "rows": own})
+            write_json(path, result())
 
-    options.on_note, options.on_row, options.on_case = on_note, on_row, partial
-    result = run_bench(cases, options)
-    result = {**result, "notes": notes, "sets": summary(own), "rows": own}
-    if path:
-        write_json(path, result)
-    return result
+    run_bench(cases, dataclasses.replace(options, on_note=on_note, on_row=on_row, on_case=on_case, json_path=None))
+    return result()
 
 
 def main() -> int:
@@ -132,7 +132,7 @@ def main() -> int:
     options = parser.parse_args()
     peers = "cublaslt,triton" if options.peers is None and options.suite == "peers" else options.peers or ""
     name = "suite.json" if options.suite == "peers" else f"suite_{options.suite}.json"
-    cases = load_suite(options.suite, layouts=LAYOUTS.get(options.suite))
+    cases = load_suite(options.suite)
     bench = BenchOptions(
         peers=tuple(peers.split(",")) if peers else (),
         rounds=options.rounds,

@@ -102,7 +102,7 @@ bench() {
   if [ -f "benchmarks/$1.py" ]; then
     step "bench_$1" 540 $PYTHON "benchmarks/$1.py" --json "$OUT/$1.json" ${BENCH_ARGS:-}
   elif [ "${1#suite_}" != "$1" ]; then
-    step "bench_$1" 540 $PYTHON -m hopper_gemm bench --suite "${1#suite_}" --seconds 480 --json "$OUT/$1.json" ${BENCH_ARGS:-}
+    step "bench_$1" 540 $PYTHON benchmarks/suite.py --suite "${1#suite_}" --json "$OUT/$1.json" ${BENCH_ARGS:-}
   else
     step "bench_$1" 540 $PYTHON -m hopper_gemm bench --suite "$1" --schedule all --seconds 480 --json "$OUT/$1.json" ${BENCH_ARGS:-}
   fi
