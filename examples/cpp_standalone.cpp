@@ -61,7 +61,7 @@ int main() {
   int id = -1;
   for (size_t i = 0; i < kernels().size() && id < 0; ++i) {
     const KernelConfig& c = kernels()[i].config;
-    if (c.input == DataType::bf16 && c.a_major == Major::k && c.b_major == Major::k && c.uses_tma()) id = static_cast<int>(i);
+    if (c.a_type == DataType::bf16 && c.a_major == Major::k && c.b_major == Major::k && c.uses_tma()) id = static_cast<int>(i);
   }
   if (id < 0) return std::puts("this build has no bf16 'tn' kernel"), 1;
 
@@ -71,7 +71,7 @@ int main() {
     for (int64_t i = 0; i < k; ++i) a[row * k + i] = to_bf16(a_at(row, i));
   for (int64_t column = 0; column < n; ++column)
     for (int64_t i = 0; i < k; ++i) b[column * k + i] = to_bf16(b_at(i, column));
-  const Problem problem{.m = m, .n = n, .k = k, .input = DataType::bf16, .output = DataType::f32,
+  const Problem problem{.m = m, .n = n, .k = k, .a_type = DataType::bf16, .b_type = DataType::bf16, .output = DataType::f32,
                         .a = a.data(), .a_pitch = k, .a_major = Major::k,
                         .b = b.data(), .b_pitch = k, .b_major = Major::k, .out = out.data(), .out_pitch = n};
   try {

@@ -16,7 +16,7 @@ using namespace hopper_gemm;
 // 128 x 160 tiles are in no manifest: two consumer warpgroups on alternating tiles, five stages of 36 KB.
 struct MyKernel {
   static constexpr KernelConfig config = {
-      .schedule = Schedule::pingpong, .input = DataType::f16, .accumulator = DataType::f32,
+      .schedule = Schedule::pingpong, .a_type = DataType::f16, .b_type = DataType::f16, .accumulator = DataType::f32,
       .a_major = Major::k, .b_major = Major::k, .tile_m = 128, .tile_n = 160, .tile_k = 64,
       .cluster_m = 1, .cluster_n = 1, .stages = 5, .consumers = 2,
       .a_swizzle = Swizzle::b128, .b_swizzle = Swizzle::b128, .store = Store::direct, .mmas_in_flight = 1};

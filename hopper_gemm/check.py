@@ -15,9 +15,10 @@ import torch
 from . import _extension
 from .config import Config, matching
 from .errors import ShapeError, sentence
+from .problem import INPUT_NAMES, default_output
 from .registry import Kernel, all_kernels, by_name
 
-_DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+_DTYPES = {name: dtype for dtype, name in INPUT_NAMES.items()}
 
 
 @dataclass(frozen=True)
@@ -115,17 +116,18 @@ class Operands:
     @staticmethod
     def of(kernel: Kernel, m: int, n: int, k: int, out_dtype: torch.dtype | None = None, seed: int = 0) -> Operands:
         generator = torch.Generator().manual_seed(seed)
-        dtype = _DTYPES[kernel.input]
+        a_type, b_type = _DTYPES[kernel.a_type], _DTYPES[kernel.b_type]
+        step = 16 // kernel.element_bytes  # elements of whole 16 bytes
 
         def matrix(rows: int, columns: int, row_major: bool, kind: torch.dtype) -> torch.Tensor:
             stored = (rows, columns) if row_major else (columns, rows)
-            buffer = torch.randint(-2, 3, (stored[0], (stored[1] + 7) // 8 * 8 + 8), generator=generator).to(kind)
+            buffer = torch.randint(-2, 3, (stored[0], (stored[1] + step - 1) // step * step + step), generator=generator).to(kind)
             view = buffer[:, : stored[1]]
             return view if row_major else view.t()
 
-        a = matrix(m, k, kernel.layout[0] == "t", dtype)
-        b = matrix(k, n, kernel.layout[1] == "t", dtype)
-        return Operands(a, b, matrix(m, n, kernel.output != "column_major", out_dtype or dtype))
+        a = matrix(m, k, kernel.layout[0] == "t", a_type)
+        b = matrix(k, n, kernel.layout[1] == "t", b_type)
+        return Operands(a, b, matrix(m, n, kernel.output != "column_major", out_dtype or default_output(a_type)))
 
 
 def emulated(kernel: Kernel, operands: Operands, **options: Any) -> dict[str, Any]:
@@ -181,7 +183,7 @@ def check(
         seeds: how many, or which. Each is one interleaving and replays exactly.
         sm_count: CTAs that can be resident; few make persistent CTAs do several tiles.
         arithmetic: multiply integers and compare the result too.
-        out_dtype: of the output; the inputs' if not given.
+        out_dtype: of the output; matmul's default if not given.
 
     Returns:
         A report; print it to read it.

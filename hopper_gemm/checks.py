@@ -8,7 +8,7 @@ import torch
 
 from .errors import ArgumentError, DeviceError, DTypeError, OverlapError, ShapeError, sentence
 from .operands import may_share_memory, misaligned_pointer
-from .problem import INPUT_NAMES, matrix_of
+from .problem import INPUT_NAMES, MIXED_INPUTS, matrix_of
 
 
 def check_tensors(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
@@ -82,7 +82,7 @@ def _check_kinds(a: object, b: object, out: object) -> None:
 
 
 def _check_dtypes(a: torch.Tensor, b: torch.Tensor) -> None:
-    if a.dtype == b.dtype and a.dtype in INPUT_NAMES:
+    if a.dtype in INPUT_NAMES and (a.dtype == b.dtype or any({a.dtype, b.dtype} <= group for group in MIXED_INPUTS)):
         return
     if a.dtype != b.dtype:
         what, fix = "a and b differ in dtype", "convert one of them with .to()"
@@ -92,7 +92,8 @@ def _check_dtypes(a: torch.Tensor, b: torch.Tensor) -> None:
         sentence(
             what,
             got=f"a {a.dtype} and b {b.dtype}",
-            expected="both torch.bfloat16 or both torch.float16, the supported dtypes",
+            expected="both torch.bfloat16, torch.float16 or torch.float32, or any two of torch.float8_e4m3fn and "
+            "torch.float8_e5m2, or of torch.int8 and torch.uint8",
             fix=fix,
         )
     )

@@ -19,11 +19,12 @@ from .errors import ArgumentError, ConfigError, did_you_mean, nearest, sentence
 from .registry import Kernel
 from .schedule import Schedule
 
+_TYPES = "bf16|f16|tf32|e4m3|e5m2|s8|u8"
 _NAME = re.compile(
-    r"(?P<input>bf16|f16)_(?P=input)_(?P<accumulator>f32|f16)_(?P<layout>[tn]{2})"
+    rf"(?P<a_type>{_TYPES})_(?P<b_type>{_TYPES})_(?P<accumulator>f32|f16|s32)_(?P<layout>[tn]{{2}})"
     r"_(?P<tile_m>\d+)x(?P<tile_n>\d+)x(?P<tile_k>\d+)_c(?P<cluster_m>\d+)x(?P<cluster_n>\d+)_s(?P<stages>\d+)"
     rf"_(?P<schedule>{'|'.join(s.value for s in Schedule)})_(?P<store>direct|tma)"
-    r"(?:_w(?P<consumers>\d+))?(?:_sw(?P<a_swizzle>\d+)x(?P<b_swizzle>\d+))?(?:_mma(?P<mmas_in_flight>\d+))?"
+    r"(?:_w(?P<consumers>\d+))?(?:_sw(?P<a_swizzle>\d+)x(?P<b_swizzle>\d+))?(?:_p(?P<promote_k>\d+))?(?:_mma(?P<mmas_in_flight>\d+))?"
     r"(?:_k(?P<cluster_k>\d+))?(?P<column>_column)?"
 )
 
@@ -85,7 +86,7 @@ class Config:
             and self.stages in (None, kernel.stages)
             and self.store in (None, kernel.store)
             and self.consumers in (None, kernel.consumers)
-            and kernel.accumulator == ("f16" if self.accumulate == "fp16" else "f32")
+            and (kernel.accumulator == "f16") == (self.accumulate == "fp16")
         )
 
     def __str__(self) -> str:
@@ -105,7 +106,7 @@ def matching(config: str | Config, built: Sequence[Kernel], schedule: Schedule |
 
     Args:
         schedule: the schedule named beside it, or None.
-        input: "bf16" or "f16", to complete a Config when none is built.
+        input: types of the operands (`Problem.input`), to complete a Config when none is built.
 
     Raises:
         ArgumentError: not a string or Config.
@@ -168,16 +169,17 @@ def fields_of_name(parsed: re.Match[str]) -> dict[str, Any]:
         store=groups["store"],
         consumers=groups["consumers"],
         swizzles=(groups["a_swizzle"], groups["b_swizzle"]) if groups["a_swizzle"] is not None else None,
-        mmas_in_flight=1 if groups["mmas_in_flight"] is None else groups["mmas_in_flight"],
+        mmas_in_flight=groups["mmas_in_flight"],
+        promote_k=groups["promote_k"] or 0,
         cluster_k=groups["cluster_k"] or 1,
         output="column_major" if groups["column"] else "row_major",
-        inputs=(groups["input"],),
+        inputs=(manifest.pair_name(groups["a_type"], groups["b_type"]),),
         accumulator=groups["accumulator"],
         layouts=(groups["layout"],),
     )
 
 
-def _row_fields(schedule: str, tile: tuple[int, int, int], stages: int, **rest: Any) -> dict[str, Any]:
+def _row_fields(schedule: str, tile: tuple[int, int, int | None], stages: int, **rest: Any) -> dict[str, Any]:
     try:
         (row,) = manifest.kernel(schedule, tile[0], tile[1], stages, tile_k=tile[2], **rest)
     except StopIteration:  # no swizzle fits such a tile: let the library say which rule that breaks
@@ -201,13 +203,13 @@ def _completions(config: Config, schedule: Schedule | None, input: str) -> list[
     return [
         _row_fields(
             chosen.value,
-            (tile[0], tile[1], tile[2] if len(tile) == 3 else 64),
+            (tile[0], tile[1], tile[2] if len(tile) == 3 else None),
             config.stages or 3,
             cluster=config.cluster or (1, 1),
             store=config.store,
             consumers=config.consumers,
             inputs=("f16" if config.accumulate == "fp16" else input,),
-            accumulator="f16" if config.accumulate == "fp16" else "f32",
+            accumulator="f16" if config.accumulate == "fp16" else None,
             layouts=("tn",),
         )
         for chosen in schedules
@@ -218,7 +220,9 @@ def distance(kernel: Kernel, wanted: dict[str, Any]) -> float:
     """How far a built kernel is from wanted fields: schedule, type, layout first, then tile, cluster, stages."""
     letters = ("t" if wanted["a_major"] == "k" else "n") + ("n" if wanted["b_major"] == "k" else "t")
     apart: float = 8.0 * (kernel.schedule.value != wanted["schedule"])
-    apart += 16.0 * (kernel.input != wanted["input"] or kernel.accumulator != wanted["accumulator"])
+    types = tuple(wanted[f] for f in ("a_type", "b_type", "accumulator"))
+    apart += 16.0 * ((kernel.a_type, kernel.b_type, kernel.accumulator) != types)
+    apart += 2.0 * (kernel.promote_k != wanted["promote_k"])
     apart += 8.0 * (kernel.layout != letters) + 8.0 * (kernel.output != wanted["output"])
     for have, want in zip(kernel.tile, (wanted["tile_m"], wanted["tile_n"], wanted["tile_k"])):
         apart += 2.0 * abs(have - want) / max(have, want)

@@ -21,7 +21,6 @@ from .walk import Walk, best_walk
 SM_SHARED_BYTES = 228 * 1024  # of one SM; every resident CTA takes 1 KB more than it asks for
 SM_THREADS = 2048
 SM_REGISTERS = 65536
-BYTES = 2  # of an operand's element
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,8 @@ class Estimate:
         registers = min(255, SM_REGISTERS // kernel.threads // 8 * 8)
         if not kernel.schedule.is_persistent:
             per_register = 2 if kernel.accumulator == "f16" else 1
-            accumulators = kernel.tile[0] * kernel.tile[1] // (kernel.consumers * 128 * per_register)
+            sets = 2 if kernel.promote_k else 1
+            accumulators = sets * kernel.tile[0] * kernel.tile[1] // (kernel.consumers * 128 * per_register)
             registers = min(registers, accumulators + 56)
         by_shared = SM_SHARED_BYTES // (kernel.shared_bytes + 1024)
         return max(1, min(by_shared, SM_THREADS // kernel.threads, SM_REGISTERS // (registers * kernel.threads)))
@@ -111,24 +111,36 @@ class Estimate:
 
     @property
     def l2_bytes(self) -> float:
-        return BYTES * self.kernel.tile[2] * self.rows
+        return self.kernel.element_bytes * self.kernel.tile[2] * self.rows
 
     def shared_bytes(self, write_weight: float) -> float:
         """Each 64-row wgmma reads its rows of A and all of B from shared memory; TMA writes compete in part."""
         tile_m, tile_n, tile_k = self.kernel.tile
-        return BYTES * tile_k * (tile_m + tile_n * (tile_m // 64) + write_weight * (tile_m + tile_n))
+        return self.kernel.element_bytes * tile_k * (tile_m + tile_n * (tile_m // 64) + write_weight * (tile_m + tile_n))
 
     @cached_property
     def block_terms(self) -> dict[str, float]:
         """Cycles by the throughput that could limit them."""
         tile_m, tile_n, tile_k = self.kernel.tile
         model = self.model
-        mma = 2 * tile_m * tile_n * tile_k / model["mma_flop_per_cycle"]
+        # A wgmma takes 32 bytes of K in the same time for every type.
+        mma = 2 * tile_m * tile_n * tile_k * self.kernel.element_bytes / 2 / model["mma_flop_per_cycle"]
         return {
-            "tensor core": mma * model["mainloop_slowdown"][self.kernel.schedule.value],
+            "tensor core": mma * model["mainloop_slowdown"][self.kernel.schedule.value] + self.promotion_cycles,
             "shared memory": self.shared_bytes(model["smem_write_weight"]) / model["smem_bytes_per_cycle"],
             "L2": self.l2_bytes / model["l2_bytes_per_cycle"] + self.rows_beyond * model["edge_row_cycles"],
         }
+
+    @property
+    def promotion_cycles(self) -> float:
+        """That the tensor core waits while fp8 sums are added up outside it. Warpgroups that share a tile take turns; in
+        the other schedules nobody fills the gap."""
+        kernel = self.kernel
+        if not kernel.promote_k:
+            return 0.0
+        elements = kernel.tile[0] * kernel.tile[1] * kernel.tile[2] / kernel.promote_k
+        alone = kernel.schedule is Schedule.PINGPONG or kernel.consumers == 1
+        return float(elements / self.model["promoted_per_cycle"]["alone" if alone else "shared"])
 
     @cached_property
     def block_cycles(self) -> float:
@@ -146,9 +158,9 @@ class Estimate:
 
     @cached_property
     def epilogue_cycles(self) -> float:
-        fp32 = self.problem.output == "f32"
-        store = "direct" if fp32 or self.problem.n % 8 else self.kernel.store
-        out_bytes = self.kernel.tile[0] * self.kernel.tile[1] * (4 if fp32 else 2)
+        element = self.problem.output_bytes
+        store = self.kernel.store if element == 2 and self.problem.n % 8 == 0 else "direct"
+        out_bytes = self.kernel.tile[0] * self.kernel.tile[1] * element
         return float(self.model["epilogue_cycles"] + out_bytes / self.model["store_bytes_per_cycle"][store])
 
     @property
@@ -175,7 +187,7 @@ class Estimate:
         """The memory's own limit, or what the CTAs that exist can ask for."""
         model, kernel, problem = self.model, self.kernel, self.problem
         ctas = min(self.tiles, self.resident_ctas)
-        stage_bytes = BYTES * kernel.tile[2] * (min(kernel.tile[0], problem.m) + min(kernel.tile[1], problem.n))
+        stage_bytes = kernel.element_bytes * kernel.tile[2] * (min(kernel.tile[0], problem.m) + min(kernel.tile[1], problem.n))
         by_latency = ctas * stage_bytes * max(1, kernel.stages - 1) / model["load_latency_cycles"]
         by_sm = min(ctas, self.sms) * model["hbm_bytes_per_cycle_sm"]
         rate = min(model["hbm_bytes_per_us"], 1e3 * model["clock_ghz"] * min(by_latency, by_sm))
@@ -187,7 +199,7 @@ class Estimate:
         The limit is taken to grow with the card."""
         energy, blocks = self.model["us_per_power"], self.useful_area * self.tiles * self.k_blocks
         work = (
-            energy["tflop"] * self.problem.flops * 1e-12
+            energy["tflop"] * self.model["tflop_energy"][self.kernel.a_type] * self.problem.flops * 1e-12
             + energy["smem_gb"] * self.shared_bytes(1.0) * blocks * 1e-9
             + energy["l2_gb"] * self.l2_bytes * blocks * 1e-9
             + energy["hbm_gb"] * self.walk.hbm_bytes * 1e-9

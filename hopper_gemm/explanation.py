@@ -84,6 +84,8 @@ def explain(
     schedule: str | Schedule = "auto",
     config: str | Config | None = None,
     accumulate: str | None = None,
+    precision: str | None = None,
+    use_fast_accum: bool = False,
     deterministic: bool = False,
 ) -> Explanation:
     """What `matmul` with the same arguments would run, without running it.
@@ -105,7 +107,9 @@ def explain(
         )
     request = Request(schedule, config, tuned=not deterministic)
     check_tensors(a, b, out)
-    problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
+    problem = read_problem(
+        a, b, out, out_dtype, accumulate, str(request), precision=precision, fast_accum=bool(use_fast_accum)
+    )
     check_memory(a, b, out)
     if 0 in (problem.m, problem.n, problem.k):
         raise UnsupportedProblemError(

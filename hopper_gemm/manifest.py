@@ -1,148 +1,36 @@
 """The only list of kernels: build, selector and tests all read it.
 
-Standard library only and loadable by file path, because the build reads it before torch or `_C` exist.
-A row mirrors `KernelConfig` (include/hopper_gemm/core/config.h); whether it is valid is decided there, when it is
-compiled. Adding a tile, cluster or stage count is one line in DEFAULT or ABLATION.
+Standard library only and loadable by file path (csrc/instantiations/generate.py), because the build reads it before torch
+or `_C` exist. Adding a tile, cluster or stage count is one line in DEFAULT or ABLATION; what a line means is in row.py.
 """
 
 import fnmatch
 import os
-from dataclasses import dataclass, fields
 
-SCHEDULES = ("multistage", "tma", "warp_specialized", "cooperative", "pingpong")
-LAYOUTS = ("tn", "tt", "nn", "nt")
-SWIZZLE_SPANS = (128, 64, 32, 16)  # bytes
-ELEMENT_BYTES = 2  # bf16 and f16
+from .row import (
+    ELEMENT_BYTES,
+    FP8_PROMOTION,
+    LAYOUTS,
+    SCHEDULES,
+    SWIZZLE_SPANS,
+    Row,
+    as_dict,
+    default_consumers,
+    default_swizzle,
+    kernel,
+    layout,
+    majors,
+    name,
+    pair_name,
+    pair_types,
+    readable_majors,
+)
 
-
-@dataclass(frozen=True)
-class Row:
-    """One kernel. Majors are "k" or "mn", swizzles are spans in bytes (16: none)."""
-
-    schedule: str
-    input: str
-    accumulator: str
-    a_major: str
-    b_major: str
-    tile_m: int
-    tile_n: int
-    tile_k: int
-    cluster_m: int
-    cluster_n: int
-    stages: int
-    consumers: int
-    a_swizzle: int
-    b_swizzle: int
-    store: str
-    mmas_in_flight: int
-    cluster_k: int  # CTAs that share the K extent of one tile
-    output: str  # "row_major", or "column_major" for problems run with their operands exchanged
-    automatic: bool  # may be chosen by the selector
-
-
-def default_consumers(schedule, accumulator, tile_m, tile_n):
-    """Warpgroups that issue wgmma: three for 192 rows, four for 256x256 (f16 accumulators), two where a tile has
-    128 rows and more than 64 KB / 8 of f32 accumulators (more than 64x128 elements), else one.
-    Persistent schedules always have two or more (pingpong: one tile each)."""
-    if schedule == "pingpong":
-        return 2
-    if tile_m % 128 and tile_m % 192 == 0:
-        return 3
-    if schedule == "cooperative":
-        return 4 if accumulator == "f16" and tile_m * tile_n == 256 * 256 else 2
-    return 2 if tile_m >= 128 and tile_m * tile_n > 64 * 128 else 1
-
-
-def default_swizzle(contiguous_elements):
-    """The largest span that divides the operand's contiguous tile extent."""
-    return next(span for span in SWIZZLE_SPANS if contiguous_elements * ELEMENT_BYTES % span == 0)
-
-
-def majors(layout):
-    """BLAS letters to majors. A: t is K-major (row-major), n MN-major. B: n is K-major (stored (N, K)), t MN-major."""
-    return ("k" if layout[0] == "t" else "mn"), ("k" if layout[1] == "n" else "mn")
-
-
-def layout(row):
-    return ("t" if row.a_major == "k" else "n") + ("n" if row.b_major == "k" else "t")
-
-
-def _default_swizzles(a_major, b_major, tile_m, tile_n, tile_k):
-    return (
-        default_swizzle(tile_k if a_major == "k" else tile_m),
-        default_swizzle(tile_k if b_major == "k" else tile_n),
-    )
-
-
-def name(row):
-    """Says everything about a row: suffixes only for what differs from the derived defaults."""
-    text = (
-        f"{row.input}_{row.input}_{row.accumulator}_{layout(row)}_{row.tile_m}x{row.tile_n}x{row.tile_k}"
-        f"_c{row.cluster_m}x{row.cluster_n}_s{row.stages}_{row.schedule}_{row.store}"
-    )
-    if row.consumers != default_consumers(row.schedule, row.accumulator, row.tile_m, row.tile_n):
-        text += f"_w{row.consumers}"
-    swizzles = (row.a_swizzle, row.b_swizzle)
-    if swizzles != _default_swizzles(row.a_major, row.b_major, row.tile_m, row.tile_n, row.tile_k):
-        text += f"_sw{row.a_swizzle}x{row.b_swizzle}"
-    if row.mmas_in_flight != 1:
-        text += f"_mma{row.mmas_in_flight}"
-    if row.cluster_k != 1:
-        text += f"_k{row.cluster_k}"
-    if row.output != "row_major":
-        text += "_column"
-    return text
-
-
-def kernel(
-    schedule,
-    tile_m,
-    tile_n,
-    stages,
-    *,
-    tile_k=64,
-    cluster=(1, 1),
-    store=None,
-    consumers=None,
-    swizzles=None,
-    mmas_in_flight=1,
-    inputs=("bf16", "f16"),
-    accumulator="f32",
-    layouts=LAYOUTS,
-    output="row_major",
-    cluster_k=1,
-    automatic=True,
-):
-    """One manifest line: a tile in every given type and layout."""
-    rows = []
-    for input_type in inputs:
-        for letters in layouts:
-            a_major, b_major = majors(letters)
-            a_swizzle, b_swizzle = swizzles or _default_swizzles(a_major, b_major, tile_m, tile_n, tile_k)
-            rows.append(
-                Row(
-                    schedule=schedule,
-                    input=input_type,
-                    accumulator=accumulator,
-                    a_major=a_major,
-                    b_major=b_major,
-                    tile_m=tile_m,
-                    tile_n=tile_n,
-                    tile_k=tile_k,
-                    cluster_m=cluster[0],
-                    cluster_n=cluster[1],
-                    stages=stages,
-                    consumers=consumers or default_consumers(schedule, accumulator, tile_m, tile_n),
-                    a_swizzle=a_swizzle,
-                    b_swizzle=b_swizzle,
-                    store=store or ("direct" if schedule == "multistage" else "tma"),
-                    mmas_in_flight=mmas_in_flight,
-                    cluster_k=cluster_k,
-                    output=output,
-                    automatic=automatic,
-                )
-            )
-    return rows
+__all__ = [
+    "ABLATION", "CANDIDATES", "DEFAULT", "ELEMENT_BYTES", "FP8_PROMOTION", "LAYOUTS", "MANIFESTS", "SCHEDULES",
+    "SWIZZLE_SPANS", "Row", "as_dict", "default_consumers", "default_swizzle", "kernel", "layout", "majors", "name",
+    "pair_name", "pair_types", "readable_majors", "selected",
+]  # fmt: skip
 
 
 def _ablation(schedule, tile_m, tile_n, stages, *, inputs=("bf16",), layouts=("tn",), **rest):
@@ -164,7 +52,7 @@ _B_IS_K_MAJOR = ("tn", "nn")  # an N that is no multiple of 64 leaves an MN-majo
 # The automatic tiles were picked by a greedy cover of a sweep of 71 candidates over the shapes of the peers suite (one
 # H200, 2026-11-29; benchmarks/results/sweep.json), plus one or two of every schedule. So that suite is not an
 # independent test of this list, nor of the selector fitted to the same sweep.
-DEFAULT = _flat(
+_SIXTEEN_BIT = _flat(
     [
         kernel("multistage", 64, 64, 5),
         kernel("multistage", 128, 256, 4),
@@ -200,6 +88,57 @@ DEFAULT = _flat(
         _fp16_sums("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=4),
     ]
 )
+
+
+def _narrow(pair, schedule, tile_m, tile_n, stages, **rest):
+    """Types of 1 and 4 bytes are read K-major alone."""
+    return kernel(schedule, tile_m, tile_n, stages, inputs=(pair,), layouts=("tn",), **rest)
+
+
+def _promoted(pair, schedule, tile_m, tile_n, stages, **rest):
+    return _narrow(pair, schedule, tile_m, tile_n, stages, promote_k=FP8_PROMOTION, **rest)
+
+
+# Every schedule exists for tf32, e4m3 and s8. The tiles are those that won for bf16, as far as registers allow: promoted
+# sums take twice the accumulators. Not yet fitted to timings of their own.
+_NARROW = _flat(
+    [
+        _narrow("e4m3", "cooperative", 128, 256, 4),
+        _narrow("e4m3", "cooperative", 256, 128, 4),
+        _narrow("e4m3", "pingpong", 64, 128, 8),
+        _narrow("e4m3", "pingpong", 128, 128, 6, cluster=(2, 1)),
+        _narrow("e4m3", "pingpong", 128, 192, 4),
+        _narrow("e4m3", "warp_specialized", 64, 32, 12),
+        _narrow("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
+        _promoted("e4m3", "multistage", 64, 128, 6),
+        _promoted("e4m3", "tma", 64, 128, 7),
+        _promoted("e4m3", "warp_specialized", 64, 64, 8),
+        _promoted("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
+        _promoted("e4m3", "cooperative", 128, 128, 6),
+        _promoted("e4m3", "cooperative", 128, 192, 5, cluster=(2, 1)),
+        _promoted("e4m3", "cooperative", 192, 128, 5),
+        _promoted("e4m3", "cooperative", 256, 96, 4),
+        _promoted("e4m3", "pingpong", 64, 128, 8),
+        _promoted("e4m3", "pingpong", 128, 96, 6),
+        *[_narrow(pair, "cooperative", 128, 256, 4) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
+        *[_promoted(pair, "cooperative", 128, 128, 6) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
+        _narrow("s8", "multistage", 64, 128, 6),
+        _narrow("s8", "tma", 64, 128, 7),
+        _narrow("s8", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
+        _narrow("s8", "cooperative", 128, 256, 4),
+        _narrow("s8", "pingpong", 64, 128, 8),
+        _narrow("s8", "pingpong", 128, 128, 6, cluster=(2, 1)),
+        *[_narrow(pair, "cooperative", 128, 128, 6) for pair in ("u8", "s8_u8", "u8_s8")],
+        _narrow("tf32", "multistage", 64, 128, 6),
+        _narrow("tf32", "tma", 64, 128, 7),
+        _narrow("tf32", "warp_specialized", 64, 16, 6, tile_k=64, output="column_major"),
+        _narrow("tf32", "warp_specialized", 64, 64, 8),
+        _narrow("tf32", "cooperative", 128, 256, 4),
+        _narrow("tf32", "pingpong", 64, 128, 8),
+        _narrow("tf32", "pingpong", 128, 128, 6, cluster=(2, 1)),
+    ]
+)
+DEFAULT = _SIXTEEN_BIT + _NARROW
 
 _CLUSTERS = ((2, 1), (1, 2), (2, 2), (4, 1), (1, 4))
 
@@ -267,7 +206,3 @@ def selected(manifests=None, kernels=None):
             if any(fnmatch.fnmatchcase(name(row), glob) for glob in globs):
                 chosen.setdefault(name(row), row)
     return chosen
-
-
-def as_dict(row):
-    return {field.name: getattr(row, field.name) for field in fields(row)}

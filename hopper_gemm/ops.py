@@ -15,12 +15,13 @@ from .emulation import Emulator, require_emulator, run_emulated
 from .errors import did_you_mean, sentence
 from .operands import span_elements
 from .plan import Plan, Request, make_plan
+from .precision import switch as fp32_switch
 from .problem import DTYPES, Problem, matrix_of, read_problem
 from .registry import all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
 
-_KEYWORDS = ("out", "out_dtype", "schedule", "config", "accumulate", "deterministic")
+_KEYWORDS = ("out", "out_dtype", "schedule", "config", "accumulate", "precision", "use_fast_accum", "deterministic")
 _MAX_CACHED = 4096
 
 
@@ -42,6 +43,7 @@ _launches: dict[tuple[Any, ...], _Launch] = {}
 _C = _extension.load()
 _gemm = _C.gemm
 _empty = torch.empty
+_float32 = torch.float32
 _is_plain = _C.is_plain
 _is_compiling = torch.compiler.is_dynamo_compiling
 
@@ -55,6 +57,8 @@ def matmul(
     schedule: str | Schedule = "auto",
     config: str | Config | None = None,
     accumulate: str | None = None,
+    precision: str | None = None,
+    use_fast_accum: bool = False,
     deterministic: bool = False,
     **unknown: NoReturn,
 ) -> torch.Tensor:
@@ -65,13 +69,18 @@ def matmul(
     torch.compile, vmap and autocast, as `torch.ops.hopper_gemm.matmul`.
 
     Args:
-        a: (M, K), bf16 or fp16, on a Hopper GPU (or on the CPU, inside `hopper_gemm.emulator()`).
-        b: (K, N), of the same dtype and device.
-        out: (M, N) tensor to write: bf16, fp16 or fp32, sharing no memory with `a` and `b`.
-        out_dtype: dtype of the result if `out` is not given; that of `a` by default.
+        a: (M, K), on a Hopper GPU (or on the CPU, inside `hopper_gemm.emulator()`): bf16, fp16, float32, fp8
+            (float8_e4m3fn, float8_e5m2), int8 or uint8.
+        b: (K, N), of the same dtype and device; fp8 types may be mixed, and int8 with uint8.
+        out: (M, N) tensor to write, sharing no memory with `a` and `b`: bf16, fp16, fp32 or fp8 (saturating), int32 for
+            integers.
+        out_dtype: dtype of the result if `out` is not given; by default that of `a`, bf16 for fp8, int32 for integers.
         schedule: "auto", a `Schedule`, its short name ("pingpong") or CUTLASS's name of it.
         config: a kernel's name, a glob over names, or a `Config`, to choose the kernel by hand.
-        accumulate: "fp16" sums fp16 inputs in fp16 (less exact); otherwise sums are fp32.
+        accumulate: "fp16" sums fp16 inputs in fp16 (less exact); otherwise sums are fp32 (int32 for integers).
+        precision: "tf32" multiplies float32 inputs in tf32; None if torch's switches (allow_tf32, fp32_precision) say so.
+        use_fast_accum: leaves fp8 sums in the tensor core, which keeps 13 bits below the largest term; otherwise they move
+            to fp32 every 128 of K. As torch._scaled_mm.
         deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)
 
     Returns:
@@ -79,26 +88,31 @@ def matmul(
 
     Raises:
         ShapeError, StrideError, AlignmentError, OverlapError, OptionError, ScheduleError, ConfigError (ValueError);
-        DTypeError, ArgumentError (TypeError); DeviceError (RuntimeError);
+        DTypeError, ArgumentError (TypeError); DeviceError, PrecisionError (RuntimeError);
         UnsupportedProblemError, AutogradError (NotImplementedError). Always before anything is launched or written.
     """
     if _is_compiling() or not _is_plain(a, b, out):
         _check_keywords(unknown)
         return through_dispatcher(
-            a, b, out, out_dtype=out_dtype, schedule=schedule, config=config, accumulate=accumulate, deterministic=deterministic
-        )
+            a, b, out, out_dtype=out_dtype, schedule=schedule, config=config, accumulate=accumulate,
+            precision=precision, use_fast_accum=use_fast_accum, deterministic=deterministic,
+        )  # fmt: skip
     try:
         key: tuple[Any, ...] = (
             a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(),
-            schedule, config, accumulate, out_dtype, deterministic,
+            schedule, config, accumulate, out_dtype, precision, use_fast_accum, deterministic,
         )  # fmt: skip
+        if a.dtype is _float32:
+            key += (fp32_switch(),)
         if out is not None:
             key += (out.shape, out.stride(), out.dtype, out.get_device())
         launch = _launches.get(key)
     except (AttributeError, TypeError, RuntimeError):  # no strides, unhashable: the slow path says what is wrong
         key, launch = (), None
     if launch is None or unknown:
-        return _first_call(key, a, b, out, out_dtype, schedule, config, accumulate, deterministic, unknown)
+        return _first_call(
+            key, a, b, out, out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, unknown
+        )
     a_address, b_address = a.data_ptr(), b.data_ptr()
     if (a_address | b_address) & 15 or not (a_address and b_address):
         check_memory(a, b, out)
@@ -125,6 +139,8 @@ def _first_call(
     schedule: str | Schedule,
     config: str | Config | None,
     accumulate: str | None,
+    precision: str | None,
+    use_fast_accum: bool,
     deterministic: bool,
     unknown: dict[str, Any],
 ) -> torch.Tensor:
@@ -134,7 +150,9 @@ def _first_call(
     parse_schedule(schedule)
     check_tensors(a, b, out)
     machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
-    problem = read_problem(a, b, out, out_dtype, accumulate, str(request))
+    problem = read_problem(
+        a, b, out, out_dtype, accumulate, str(request), precision=precision, fast_accum=bool(use_fast_accum)
+    )
     check_memory(a, b, out)
     shape = (problem.n, problem.m) if problem.swapped else (problem.m, problem.n)
     given = out is not None

@@ -102,6 +102,7 @@ def _tuned_choice(problem: Problem, request: Request, card: Card) -> Choice | No
 def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) -> tuple[list[Kernel], dict[str, int]]:
     """Kernels that may run the problem as requested, and why the others may not."""
     schedule = parse_schedule(request.schedule)
+    _check_readable(problem)
     rejected: dict[str, int] = {}
     pool = list(built)
     if request.config is not None:
@@ -111,6 +112,7 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
         (f"of another schedule than {schedule}", lambda k: schedule in (None, k.schedule)),
         (f"of another input type than {problem.input}", lambda k: k.input == problem.input),
         ("only for calls that name them by config=", lambda k: _may_be_chosen(k, problem, request)),
+        ("without promotion, which takes use_fast_accum=True", lambda k: _sums_well(k, problem, request)),
         (f"of another accumulator than {problem.accumulate}", lambda k: problem.accumulate in (None, k.accumulator)),
         (f"of another layout than {layouts}", lambda k: k.layout in problem.for_output(k.output).layouts),
     ]
@@ -126,8 +128,31 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
     # A row or a column can be read two ways: the first that has kernels. fp16 sums only where nothing else matches.
     best = min(_reading(k, problem) for k in pool) if pool else 0
     pool = [k for k in pool if _reading(k, problem) == best]
-    exact = [k for k in pool if k.accumulator == "f32"]
-    return (exact or pool) if problem.accumulate is None else pool, rejected
+    return _as_exact_as_asked(pool, problem), rejected
+
+
+def _check_readable(problem: Problem) -> None:
+    """Refuses operands that no kernel of their type reads, whatever the schedule."""
+    readable = manifest.readable_majors(problem.a_type)
+    callers = (("a", "M"), ("b", "N"))
+    for (name, outer), majors in zip(callers[:: -1 if problem.swapped else 1], (problem.a_majors, problem.b_majors)):
+        if not set(majors) & set(readable):
+            raise UnsupportedProblemError(
+                sentence(
+                    f"operands of {problem.element_bytes}-byte types are read along K alone",
+                    got=f"{problem.describe()}: in {name}, {outer} is the contiguous dimension",
+                    expected="K to be the contiguous dimension of a and of b (b as the transpose of a row-major tensor)",
+                    fix=f"to make such a copy: {'a.contiguous()' if name == 'a' else 'b.t().contiguous().t()'}",
+                )
+            )
+
+
+def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:
+    """Of the kernels left: promoted fp8 sums unless fast ones were allowed, no fp16 sums that were not asked for."""
+    exact = [k for k in pool if k.accumulator != "f16"]
+    pool = (exact or pool) if problem.accumulate is None else pool
+    preferred = [k for k in pool if (k.promote_k == 0) == problem.fast_accum]
+    return preferred or pool
 
 
 def _reading(kernel: Kernel, problem: Problem) -> tuple[int, int]:
@@ -142,6 +167,13 @@ def _may_be_chosen(kernel: Kernel, problem: Problem, request: Request) -> bool:
     if request.config is not None or kernel.automatic:
         return True
     return problem.accumulate == "f16" and kernel.accumulator == "f16"
+
+
+def _sums_well(kernel: Kernel, problem: Problem, request: Request) -> bool:
+    """Whether fp8 sums are promoted, or need not be: fast ones were allowed, the kernel was named, or K is short."""
+    if problem.element_bytes != 1 or kernel.accumulator == "s32" or kernel.promote_k:
+        return True
+    return problem.fast_accum or request.config is not None or problem.k <= manifest.FP8_PROMOTION
 
 
 def _nearest(wanted: Kernel, problem: Problem, built: Sequence[Kernel]) -> str:

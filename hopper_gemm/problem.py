@@ -9,17 +9,18 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from .errors import (
-    ArgumentError,
-    DTypeError,
-    OptionError,
-    sentence,
-)
+from . import manifest
+from .errors import ArgumentError, DTypeError, OptionError, sentence
 from .operands import Matrix, operand_majors, output_is_row_major
+from .precision import check_precision
 
-INPUT_NAMES = {torch.bfloat16: "bf16", torch.float16: "f16"}
-OUTPUT_NAMES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
+_FP8_NAMES = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
+_INTEGER_NAMES = {torch.int8: "s8", torch.uint8: "u8"}
+INPUT_NAMES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "tf32", **_FP8_NAMES, **_INTEGER_NAMES}
+MIXED_INPUTS = (set(_FP8_NAMES), set(_INTEGER_NAMES))  # types that go together
+OUTPUT_NAMES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", **_FP8_NAMES, torch.int32: "s32"}
 DTYPES = {name: dtype for dtype, name in OUTPUT_NAMES.items()}
+_FLOATS = "torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn or torch.float8_e5m2"
 _ACCUMULATORS: dict[object, str | None] = {
     None: None,
     "fp32": "f32",
@@ -33,7 +34,7 @@ _ACCUMULATORS: dict[object, str | None] = {
 class Problem:
     """One product as a kernel sees it: out (m, n, row-major) = A (m, k) @ B (k, n).
 
-    `a_majors` and `b_majors` list how each operand can be read ("k", "mn"), best first. If `swapped`, the kernel computes
+    `input` names the types of A and B: "bf16", or "e4m3_e5m2" if they differ. `a_majors` and `b_majors` list how each operand can be read ("k", "mn"), best first. If `swapped`, the kernel computes
     the caller's out.t() = b.t() @ a.t(): A is then the caller's b.t(). `output` is the dtype, `row_major` how the kernel's
     out is stored.
     """
@@ -48,6 +49,20 @@ class Problem:
     accumulate: str | None = None  # None: f32
     swapped: bool = False
     row_major: bool = True
+    fast_accum: bool = False  # fp8: sums need not be promoted
+
+    @property
+    def a_type(self) -> str:
+        return str(manifest.pair_types(self.input)[0])
+
+    @property
+    def element_bytes(self) -> int:
+        """Of an element of A and of B."""
+        return int(manifest.ELEMENT_BYTES[self.a_type])
+
+    @property
+    def output_bytes(self) -> int:
+        return int(manifest.ELEMENT_BYTES[self.output])
 
     def for_output(self, order: str) -> Problem:
         """The same product for a kernel that writes "row_major" or "column_major": the operands change places if needed."""
@@ -57,6 +72,7 @@ class Problem:
             self,
             m=self.n,
             n=self.m,
+            input=manifest.pair_name(*reversed(manifest.pair_types(self.input))),
             a_majors=self.b_majors,
             b_majors=self.a_majors,
             swapped=not self.swapped,
@@ -76,8 +92,7 @@ class Problem:
 
     @property
     def bytes(self) -> int:
-        out_bytes = 4 if self.output == "f32" else 2
-        return 2 * (self.m * self.k + self.k * self.n) + out_bytes * self.m * self.n
+        return self.element_bytes * (self.m * self.k + self.k * self.n) + self.output_bytes * self.m * self.n
 
     def describe(self) -> str:
         layout = self.layouts[0]
@@ -91,16 +106,22 @@ def read_problem(
     out_dtype: torch.dtype | None,
     accumulate: object,
     asked: str,
+    *,
+    precision: object = None,
+    fast_accum: bool = False,
 ) -> Problem:
     """Describes the product of checked tensors (`check_tensors`), refusing what no kernel can address.
 
     Args:
         asked: the schedule or config the caller named, for the texts.
+        precision: what float32 inputs are multiplied as (precision.py).
+        fast_accum: fp8 sums need not be promoted.
 
     Raises:
-        ArgumentError, DTypeError, OptionError, StrideError, AlignmentError, OverlapError.
+        PrecisionError, ArgumentError, DTypeError, OptionError, StrideError, AlignmentError, OverlapError.
     """
     output = output_dtype(a, out, out_dtype)
+    check_precision(precision, a.dtype)
     accumulator = _accumulator(a, accumulate)
     a_matrix, b_matrix = matrix_of("a", a), matrix_of("b", b)
     m, k = a_matrix.shape
@@ -111,15 +132,19 @@ def read_problem(
     if 0 not in (m, n, k):
         a_majors = operand_majors(a_matrix, 1, asked)
         b_majors = operand_majors(b_matrix, 0, asked)
-    input_name, output_name = INPUT_NAMES[a.dtype], OUTPUT_NAMES[output]
-    if row_major:
-        return Problem(m, n, k, input_name, output_name, a_majors, b_majors, accumulator)
-    return Problem(n, m, k, input_name, output_name, b_majors, a_majors, accumulator, swapped=True)
+    types = manifest.pair_name(INPUT_NAMES[a.dtype], INPUT_NAMES[b.dtype])
+    problem = Problem(m, n, k, types, OUTPUT_NAMES[output], a_majors, b_majors, accumulator, fast_accum=fast_accum)
+    return problem if row_major else replace(problem.for_output("column_major"), row_major=True)
 
 
 def matrix_of(name: str, tensor: torch.Tensor) -> Matrix:
     rows, columns = tensor.shape
     return Matrix(name, (rows, columns), (tensor.stride(0), tensor.stride(1)), tensor.element_size())
+
+
+def default_output(dtype: torch.dtype) -> torch.dtype:
+    """The result's dtype for inputs of one: their own, but bf16 for fp8 and int32 for integers."""
+    return torch.int32 if dtype in _INTEGER_NAMES else torch.bfloat16 if dtype in _FP8_NAMES else dtype
 
 
 def output_dtype(a: torch.Tensor, out: torch.Tensor | None, out_dtype: object) -> torch.dtype:
@@ -128,7 +153,8 @@ def output_dtype(a: torch.Tensor, out: torch.Tensor | None, out_dtype: object) -
     Raises:
         ArgumentError, DTypeError.
     """
-    expected = "torch.bfloat16, torch.float16 or torch.float32"
+    integers = a.dtype in _INTEGER_NAMES
+    expected = "torch.int32 for integer inputs" if integers else _FLOATS
     if out_dtype is not None and not isinstance(out_dtype, torch.dtype):
         raise ArgumentError(sentence("out_dtype is not a torch.dtype", got=repr(out_dtype), expected=expected))
     if out is not None and out_dtype is not None and out.dtype != out_dtype:
@@ -139,10 +165,12 @@ def output_dtype(a: torch.Tensor, out: torch.Tensor | None, out_dtype: object) -
                 fix="give one of them",
             )
         )
-    dtype = out.dtype if out is not None else out_dtype if out_dtype is not None else a.dtype
-    if dtype not in OUTPUT_NAMES:
+    dtype = out.dtype if out is not None else out_dtype if out_dtype is not None else default_output(a.dtype)
+    if dtype not in OUTPUT_NAMES or integers != (dtype == torch.int32):
         name = "out has a dtype" if out is not None else "out_dtype is one"
-        raise DTypeError(sentence(f"{name} no kernel writes", got=f"dtype {dtype}", expected=expected))
+        raise DTypeError(
+            sentence(f"{name} no kernel writes", got=f"dtype {dtype} for {a.dtype} inputs", expected=expected)
+        )
     return dtype
 
 

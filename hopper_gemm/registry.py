@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import _extension
+from . import _extension, manifest
 from .schedule import Schedule
 
 
@@ -19,7 +19,8 @@ class Kernel:
     id: int = field(repr=False)
     name: str
     schedule: Schedule = field(repr=False)
-    input: str = field(repr=False)
+    a_type: str = field(repr=False)
+    b_type: str = field(repr=False)
     accumulator: str = field(repr=False)
     layout: str = field(repr=False)
     tile: tuple[int, int, int] = field(repr=False)
@@ -31,11 +32,22 @@ class Kernel:
     mmas_in_flight: int = field(repr=False)
     output: str = field(repr=False)
     cluster_k: int = field(repr=False)
+    promote_k: int = field(repr=False)
     threads: int = field(repr=False)
     shared_bytes: int = field(repr=False)
     compiled: bool
     emulated: bool
     automatic: bool
+
+    @property
+    def input(self) -> str:
+        """The types of A and B in one word: "bf16", or "e4m3_e5m2" if they differ."""
+        return str(manifest.pair_name(self.a_type, self.b_type))
+
+    @property
+    def element_bytes(self) -> int:
+        """Of an element of A and of B."""
+        return int(manifest.ELEMENT_BYTES[self.a_type])
 
     @property
     def smem(self) -> int:
@@ -89,7 +101,8 @@ def kernel_of(index: int, record: Mapping[str, Any]) -> Kernel:
         id=int(record.get("id", index)),
         name=record["name"],
         schedule=Schedule(record["schedule"]),
-        input=record["input"],
+        a_type=record["a_type"],
+        b_type=record["b_type"],
         accumulator=record["accumulator"],
         layout=letters,
         tile=(record["tile_m"], record["tile_n"], record["tile_k"]),
@@ -101,6 +114,7 @@ def kernel_of(index: int, record: Mapping[str, Any]) -> Kernel:
         mmas_in_flight=record["mmas_in_flight"],
         output=record["output"],
         cluster_k=record["cluster_k"],
+        promote_k=record["promote_k"],
         threads=record["threads"],
         shared_bytes=record["shared_bytes"],
         compiled=record["compiled"],

@@ -59,7 +59,8 @@ def _traffic(
     model: Mapping[str, Any],
 ) -> tuple[float, float, int]:
     """(bytes from HBM, distinct operand bytes of one wave, distance of the group from the default)."""
-    a_bytes, b_bytes = 2 * problem.m * problem.k, 2 * problem.k * problem.n
+    element = problem.element_bytes
+    a_bytes, b_bytes = element * problem.m * problem.k, element * problem.k * problem.n
     out_bytes = problem.bytes - a_bytes - b_bytes
     useful_l2 = min(model["l2_useful_bytes"], l2_bytes / 2)
     along_m = raster == "along_m"
@@ -72,5 +73,5 @@ def _traffic(
     wave_m, wave_n = (rows_of_wave, across) if along_m else (across, rows_of_wave)
     # The operand across the bands is read again for every band, unless all of it stays in L2.
     repeats = bands if streamed > useful_l2 else 1
-    wave = 2.0 * problem.k * (wave_m * kernel.tile[0] + wave_n * kernel.tile[1])
+    wave = float(element) * problem.k * (wave_m * kernel.tile[0] + wave_n * kernel.tile[1])
     return kept + repeats * streamed + out_bytes, wave, abs(group - DEFAULT_GROUP)

@@ -25,7 +25,7 @@ struct Error : std::runtime_error {
 // stored (m, k), MN-major (k, m); B K-major (n, k), MN-major (k, n); out row-major (m, n), column-major (n, m).
 struct Problem {
   int64_t m, n, k;
-  DataType input, output;
+  DataType a_type, b_type, output;  // tf32: float32 in memory, rounded to tf32 on the way in
   const void* a;
   int64_t a_pitch;
   Major a_major;

@@ -14,13 +14,37 @@ def config(**changes):
     return manifest.as_dict(row) | changes
 
 
+NARROW = {"a_type": "e4m3", "b_type": "e4m3", "tile_k": 128}
+PROMOTED = NARROW | {"promote_k": 128, "mmas_in_flight": 0}
+INTEGERS = {"a_type": "s8", "b_type": "u8", "accumulator": "s32", "tile_k": 128, "tile_n": 128, "store": "direct"}
+TF32 = {"a_type": "tf32", "b_type": "tf32", "tile_k": 32}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({}, ()),
         ({"stages": 5}, ("5 stages x 49152 bytes", "232448", "at most 4 stages")),
-        ({"input": "f32"}, ("input f32", "bf16 or f16")),
-        ({"accumulator": "f16"}, ("accumulator f16", "f16 inputs")),
+        ({"a_type": "f32", "b_type": "f32"}, ("types f32 and f32", "bf16, f16 or tf32")),
+        ({"a_type": "f16"}, ("types f16 and bf16", "any two of e4m3 and e5m2")),
+        ({"a_type": "e4m3", "b_type": "s8"}, ("types e4m3 and s8",)),
+        (NARROW | {"a_major": "mn"}, ("MN-major A of type e4m3", "transpose")),
+        (NARROW | {"b_type": "e5m2", "b_major": "mn"}, ("MN-major B of type e4m3", "K-major alone")),
+        (NARROW, ()),
+        (NARROW | {"tile_k": 640}, ("tile_k 640", "multiple of 32", "at most 512")),
+        (NARROW | {"promote_k": 128}, ("promote_k 128 with mmas_in_flight 1",)),
+        (PROMOTED, ("accumulators, twice for promotion, take 256 registers",)),
+        (PROMOTED | {"tile_n": 128}, ()),
+        (PROMOTED | {"tile_n": 192, "cluster_m": 2}, ()),
+        (PROMOTED | {"tile_n": 128, "promote_k": 96}, ("promote_k 96", "divides tile_k 128")),
+        (PROMOTED | {"tile_n": 128, "a_type": "bf16", "b_type": "bf16"}, ("promote_k 128 with bf16", "only fp8")),
+        (INTEGERS, ()),
+        (INTEGERS | {"accumulator": "f32"}, ("types s8 and u8 with accumulator f32",)),
+        (INTEGERS | {"tile_n": 72}, ("tile_n 72", "above 32 in steps of 16")),
+        (INTEGERS | {"tile_n": 24}, ()),
+        (TF32, ()),
+        (TF32 | {"tile_k": 36}, ("tile_k 36", "multiple of 8", "span of 32")),
+        ({"accumulator": "f16"}, ("accumulator f16", "f16 also in f16")),
         ({"tile_m": 96}, ("tile_m 96", "64 rows")),
         ({"tile_n": 260}, ("tile_n 260", "8 to 256")),
         ({"tile_k": 40}, ("tile_k 40", "multiple of 16")),
@@ -52,9 +76,9 @@ def test_a_config_that_is_none_is_refused(changes, word):
         _C.config_error({k: v for k, v in config().items() if k != "stages"})
 
 
-def first(schedule, layout="tn", input="bf16", **fields):
+def first(schedule, layout="tn", **fields):
     majors = dict(zip(("a_major", "b_major"), manifest.majors(layout)))
-    wanted = {"schedule": schedule, "input": input, "accumulator": "f32", **majors, **fields}
+    wanted = {"schedule": schedule, "a_type": "bf16", "accumulator": "f32", **majors, **fields}
     found = [r for r in _C.kernels() if all(r[key] == value for key, value in wanted.items())]
     if not found:
         pytest.skip(f"this build has no kernel with {wanted}")
@@ -74,7 +98,7 @@ def test_problem_errors_name_the_16_byte_rule(schedule):
     a, b, out = tn(64, 64, 64)
     shifted = torch.zeros(64 * 64 + 1, dtype=BF16)[1:].view(64, 64)
     assert "starts 2 bytes after" in _C.problem_error(kernel, shifted, b, out)
-    assert "kernel takes bf16" in _C.problem_error(kernel, a.half(), b.half(), out)
+    assert "the kernel takes bf16 and bf16" in _C.problem_error(kernel, a.half(), b.half(), out)
     assert "another layout" in _C.problem_error(kernel, torch.zeros(64, 64, dtype=BF16).t(), b, out)
 
 
@@ -97,7 +121,7 @@ def test_errors_are_of_torchs_kinds():
     a, b, out = tn(64, 64, 64)
     with pytest.raises(ValueError, match="does not exist"):
         _C.gemm_emulated(10**6, a, b, out)
-    with pytest.raises(TypeError, match="expected one dtype"):
+    with pytest.raises(TypeError, match="inputs are bf16 and f16, the kernel takes bf16 and bf16"):
         _C.gemm_emulated(kernel, a, b.half(), out)
     with pytest.raises(ValueError, match="shapes do not fit"):
         _C.gemm_emulated(kernel, a, b[:, :8], out)
@@ -107,7 +131,7 @@ def test_errors_are_of_torchs_kinds():
 
 @pytest.mark.parametrize("schedule", manifest.SCHEDULES)
 def test_plans_cover_the_output_in_whole_clusters(schedule):
-    for record in [r for r in _C.kernels() if r["schedule"] == schedule and r["a_major"] == r["b_major"] == "k" and r["input"] == "bf16"]:
+    for record in [r for r in _C.kernels() if r["schedule"] == schedule and r["a_major"] == r["b_major"] == "k" and r["a_type"] == "bf16"]:
         exchanged = record["output"] == "column_major"
         for m, n in ((1, 1), (64, 64), (1000, 520)):
             shape = _C.launch_shape(record["id"], *tn(m, n, 64), exchanged=exchanged)

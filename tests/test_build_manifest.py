@@ -20,7 +20,7 @@ def load(path, name):
     return module
 
 
-manifest = load(ROOT / "hopper_gemm" / "manifest.py", "manifest_under_test")
+manifest = load(GENERATOR, "generate_under_test").load_manifest(ROOT / "hopper_gemm" / "manifest.py")
 
 
 def generate(folder, *arguments):
@@ -32,19 +32,43 @@ def test_names_are_unique_and_say_the_config():
     rows = manifest.selected("default,ablation")
     assert len(rows) <= len(manifest.DEFAULT) + len(manifest.ABLATION)
     pattern = re.compile(
-        r"(bf16|f16)_\1_(f32|f16)_[tn]{2}_\d+x\d+x\d+_c\dx\d_s\d+_\w+_(direct|tma)(_w\d)?(_sw\d+x\d+)?(_mma0)?(_k\d+)?(_column)?"
+        r"(bf16|f16|tf32|e4m3|e5m2|s8|u8)_(bf16|f16|tf32|e4m3|e5m2|s8|u8)_(f32|f16|s32)_[tn]{2}_\d+x\d+x\d+_c\dx\d_s\d+"
+        r"_\w+_(direct|tma)(_w\d)?(_sw\d+x\d+)?(_p\d+)?(_mma0)?(_k\d+)?(_column)?"
     )
     for name, row in rows.items():
         assert pattern.fullmatch(name), name
+        assert name.startswith(f"{row.a_type}_{row.b_type}_{row.accumulator}_")
         assert f"_{manifest.layout(row)}_{row.tile_m}x{row.tile_n}x{row.tile_k}_" in name
 
 
 def test_the_default_build_is_bounded_and_complete():
-    assert len(manifest.DEFAULT) <= 160
+    assert len(manifest.DEFAULT) <= 200
     chosen = [row for row in manifest.DEFAULT if row.automatic]
     found = {(row.schedule, row.input, manifest.layout(row)) for row in chosen}
-    assert found == {(s, t, x) for s in manifest.SCHEDULES for t in ("bf16", "f16") for x in manifest.LAYOUTS}
-    assert all(row.accumulator == "f32" for row in chosen), "fp16 accumulation is never chosen automatically"
+    assert found >= {(s, t, x) for s in manifest.SCHEDULES for t in ("bf16", "f16") for x in manifest.LAYOUTS}
+    assert found >= {(s, t, "tn") for s in manifest.SCHEDULES for t in ("tf32", "e4m3", "s8")}
+    pairs = {f"{a}_{b}" for types in (("e4m3", "e5m2"), ("s8", "u8")) for a in types for b in types}
+    assert {f"{row.a_type}_{row.b_type}" for row in chosen} == pairs | {"bf16_bf16", "f16_f16", "tf32_tf32"}
+    assert all(row.accumulator != "f16" for row in chosen), "fp16 accumulation is never chosen automatically"
+
+
+def test_every_pair_of_fp8_types_has_promoted_and_fast_kernels():
+    for pair in ("e4m3", "e5m2", "e4m3_e5m2", "e5m2_e4m3"):
+        assert {row.promote_k for row in manifest.DEFAULT if row.input == pair} == {0, manifest.FP8_PROMOTION}
+    assert not any(row.promote_k for row in manifest.DEFAULT if not row.a_type.startswith("e"))
+    promoted = {row.schedule for row in manifest.DEFAULT if row.input == "e4m3" and row.promote_k}
+    assert promoted == set(manifest.SCHEDULES), "the default accumulation must not rule a schedule out"
+
+
+def test_types_decide_what_a_row_leaves_open():
+    (row,) = manifest.kernel("pingpong", 64, 128, 8, inputs=("e4m3_e5m2",), layouts=("tn",), promote_k=128)
+    assert (row.a_type, row.b_type, row.input, row.tile_k, row.a_swizzle) == ("e4m3", "e5m2", "e4m3_e5m2", 128, 128)
+    assert row.mmas_in_flight == 0, "promoted sums are read after every stage"
+    assert manifest.name(row) == "e4m3_e5m2_f32_tn_64x128x128_c1x1_s8_pingpong_tma_p128"
+    (row,) = manifest.kernel("tma", 64, 128, 7, inputs=("s8",), layouts=("tn",))
+    assert (row.accumulator, row.store, row.tile_k) == ("s32", "direct", 128)
+    (row,) = manifest.kernel("tma", 64, 128, 7, inputs=("tf32",), layouts=("tn",))
+    assert (row.accumulator, row.store, row.tile_k, row.a_swizzle) == ("f32", "tma", 32, 128)
 
 
 def test_layout_letters_are_blas():
@@ -103,5 +127,5 @@ def test_generated_files_hold_at_most_four_kernels_of_one_schedule(tmp_path):
 
 
 def test_no_kernel_of_that_name_is_an_error_with_the_glob(tmp_path):
-    done = generate(tmp_path, "--emulator", "--kernels=tf32_*")
-    assert done.returncode == 2 and "no kernel is called 'tf32_*'" in done.stderr
+    done = generate(tmp_path, "--emulator", "--kernels=fp4_*")
+    assert done.returncode == 2 and "no kernel is called 'fp4_*'" in done.stderr

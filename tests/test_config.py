@@ -28,7 +28,7 @@ def test_other_names_do_not_parse():
     for name in (
         "",
         "pingpong",
-        "bf16_f16_f32_tn_64x64x64_c1x1_s5_tma_tma",
+        "bf16_f4_f32_tn_64x64x64_c1x1_s5_tma_tma",
         "bf16_bf16_f32_tx_1x1x1_c1x1_s1_tma_tma",
     ):
         assert parse_name(name) is None
@@ -68,7 +68,7 @@ def test_all_five_schedules_in_all_layouts_and_types_are_built():
         (Config(cluster=(2, 1)), lambda k: k.cluster == (2, 1)),
         (Config(store="direct"), lambda k: k.store == "direct"),
         (Config(accumulate="fp16"), lambda k: k.accumulator == "f16"),
-        (Config(), lambda k: k.accumulator == "f32"),
+        (Config(), lambda k: k.accumulator in ("f32", "s32")),
     ],
 )
 def test_a_config_filters(config, check):

@@ -10,21 +10,22 @@ import itertools
 import pytest
 import torch
 from support.guards import Guarded
-from support.operands import DTYPES, LAYOUTS, Shape, breaks_the_rule, operands
+from support.operands import DTYPES, LAYOUTS, Shape, breaks_the_rule, kernel_arguments, kernel_dtypes, operands
 from support.reference import Reference, same_bits
 from support.shapes import EMULATOR, EMULATOR_MANY_TILES
 
 import hopper_gemm
 from hopper_gemm import Schedule, errors, matmul
+from hopper_gemm.problem import default_output
 from hopper_gemm.registry import Kernel, all_kernels
 
 SCHEDULES = [s.value for s in Schedule]
 
 
-def check(shape: Shape, layout: str, dtype: torch.dtype, *, seed: int = 0, sm_count: int = 4, **kwargs) -> torch.Tensor:
+def check(shape: Shape, layout: str, dtype: torch.dtype | tuple[torch.dtype, torch.dtype], *, seed: int = 0, sm_count: int = 4, **kwargs) -> torch.Tensor:
     """Runs one product on the emulator and compares it with float64; returns the result."""
     a, b = operands(shape, layout, dtype, seed=seed)
-    guarded = Guarded(shape.m, shape.n, kwargs.pop("out_dtype", dtype), "cpu", aligned=seed % 2 == 0)
+    guarded = Guarded(shape.m, shape.n, kwargs.pop("out_dtype", default_output(a.dtype)), "cpu", aligned=seed % 2 == 0)
     with hopper_gemm.emulator(seed=seed, sm_count=sm_count):
         y = matmul(a, b, out=guarded.view, **kwargs)
     assert y is guarded.view
@@ -110,10 +111,9 @@ def clustered() -> list[Kernel]:
 
 @pytest.mark.parametrize("kernel", clustered(), ids=lambda k: f"{k.schedule}-c{k.cluster[0]}x{k.cluster[1]}")
 def test_clusters(kernel):
-    dtype = torch.bfloat16 if kernel.input == "bf16" else torch.float16
     tile_m, tile_n, _ = kernel.tile
     for seed, shape in enumerate((Shape(tile_m, tile_n, 64), Shape(tile_m + 8, 2 * tile_n + 8, 136))):
-        check(shape, kernel.operand_layout, dtype, seed=seed, sm_count=4, config=kernel.name)
+        check(shape, kernel.operand_layout, kernel_dtypes(kernel), seed=seed, sm_count=4, **kernel_arguments(kernel))
 
 
 @pytest.mark.parametrize("raster", ["along_m", "along_n"])

@@ -56,7 +56,7 @@ def test_a_sparse_tensor():
 
 
 @pytest.mark.parametrize(
-    "dtype", [torch.int64, torch.bool, torch.complex64, torch.float64, torch.float32, torch.float8_e4m3fn]
+    "dtype", [torch.int64, torch.bool, torch.complex64, torch.float64, torch.int32, torch.float8_e4m3fnuz]
 )
 def test_dtypes_without_a_kernel(dtype):
     a = torch.ones(32, 32).to(dtype)

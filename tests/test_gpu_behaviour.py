@@ -10,11 +10,12 @@ import sys
 import pytest
 import torch
 from support.guards import Guarded
-from support.operands import LAYOUTS, Shape, operands
+from support.operands import LAYOUTS, Shape, kernel_dtypes, operands
 from support.reference import Reference
 
 import hopper_gemm
 from hopper_gemm import Schedule, _extension, errors, matmul
+from hopper_gemm.problem import default_output
 from hopper_gemm.registry import all_kernels, resident
 
 pytestmark = pytest.mark.gpu
@@ -28,10 +29,9 @@ def ones(*shape: int, dtype: torch.dtype = BF16, device: str = "cuda") -> torch.
 
 @pytest.mark.parametrize("kernel", [k for k in all_kernels() if k.compiled], ids=lambda k: k.name)
 def test_the_grid_is_the_tiles_or_what_is_resident(kernel, record):
-    dtype = BF16 if kernel.input == "bf16" else torch.float16
     for shape in (Shape(4096, 4096, 64), Shape(64, 64, 64), Shape(1000, 1000, 72)):
-        a, b = operands(shape, kernel.operand_layout, dtype, device="cuda")
-        out = torch.empty(shape.m, shape.n, device="cuda", dtype=dtype)
+        a, b = operands(shape, kernel.operand_layout, kernel_dtypes(kernel), device="cuda")
+        out = torch.empty(shape.m, shape.n, device="cuda", dtype=default_output(a.dtype))
         launch = _extension.load().launch_shape(kernel.id, a, b, out, 0, 8, 0, kernel.exchanges)
         tiles = launch["tiles_m"] * launch["tiles_n"] * kernel.cluster_k
         most = resident(kernel.id)["resident_clusters"] * kernel.cluster_size

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from support.guards import Guarded
-from support.operands import DTYPES, LAYOUTS, Shape, breaks_the_rule, operands
+from support.operands import DTYPES, LAYOUTS, Shape, breaks_the_rule, kernel_arguments, kernel_dtypes, operands
 from support.reference import Reference, same_bits
 from support.shapes import GPU
 
 from hopper_gemm import Schedule, errors, matmul
+from hopper_gemm.problem import default_output
 from hopper_gemm.registry import all_kernels
 
 pytestmark = pytest.mark.gpu
@@ -20,10 +21,11 @@ def failure_of(a: torch.Tensor, b: torch.Tensor, shape: Shape, seed: int, intege
     """Runs a product twice between guard bands; what is wrong with it, or an empty text."""
     runs = []
     for _ in range(2):
-        guarded = Guarded(shape.m, shape.n, kwargs.get("out_dtype", a.dtype), "cuda", aligned=seed % 2 == 0)
+        dtype = kwargs.get("out_dtype", default_output(a.dtype))
+        guarded = Guarded(shape.m, shape.n, dtype, "cuda", aligned=seed % 2 == 0)
         matmul(a, b, out=guarded.view, **{k: v for k, v in kwargs.items() if k != "out_dtype"})
         runs.append(guarded)
-    reference = Reference(a, b)
+    reference = Reference(a, b, use_fast_accum=kwargs.get("use_fast_accum", False))
     check = reference.inexact_integers if integers else reference.problem_with
     wrong = check(runs[0].view) or runs[0].damage()
     if not wrong and not same_bits(runs[0].view, runs[1].view):
@@ -96,12 +98,11 @@ KERNEL_SHAPES = (Shape(520, 776, 200), Shape(64, 40, 8), Shape(1100, 1300, 640))
 
 @pytest.mark.parametrize("kernel", [k for k in all_kernels() if k.compiled], ids=lambda k: k.name)
 def test_every_kernel(kernel, record):
-    dtype = torch.bfloat16 if kernel.input == "bf16" else torch.float16
     failures = []
     for seed, shape in enumerate(KERNEL_SHAPES):
         exact = kernel.accumulator == "f16"  # small integers stay exact in fp16 sums
-        a, b = operands(shape, kernel.operand_layout, dtype, device="cuda", seed=seed, integers=exact)
-        wrong = failure_of(a, b, shape, seed, exact, config=kernel.name)
+        a, b = operands(shape, kernel.operand_layout, kernel_dtypes(kernel), device="cuda", seed=seed, integers=exact)
+        wrong = failure_of(a, b, shape, seed, exact, use_fast_accum=not kernel.promote_k, **kernel_arguments(kernel))
         failures += [wrong] if wrong else []
     record.add("every kernel", kernel.name, len(KERNEL_SHAPES), failures)
     assert not failures, failures

@@ -7,7 +7,7 @@ from hopper_gemm import _C
 from tests.support.reference import same_bits
 
 SHAPES = ((70, 133, 512, 4), (200, 40, 1024, 8), (1, 8, 256, 2), (129, 257, 384, 3))
-KERNELS = [k for k in _C.kernels() if k["input"] == "bf16" and k["emulated"] and k["accumulator"] == "f32"]
+KERNELS = [k for k in _C.kernels() if k["a_type"] == "bf16" and k["emulated"] and k["accumulator"] == "f32"]
 # One kernel of each schedule, layout and output order; kernels that also split K inside a cluster.
 CHOSEN = {(k["schedule"], k["a_major"], k["b_major"], k["output"], k["cluster_k"]): k for k in reversed(KERNELS)}.values()
 

@@ -19,7 +19,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from ptxas_gate import kernel_name
 
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
-NAME = re.compile(r"_(\d+)x(\d+)x(\d+)_c(\d+)x(\d+)_s\d+_(multistage|tma|warp_specialized|cooperative|pingpong)_(tma|direct)")
+NAME = re.compile(r"(\w+?)_(\w+?)_(?:f32|f16|s32)_[tn]{2}_(\d+)x(\d+)x(\d+)_c(\d+)x(\d+)_s\d+_(multistage|tma|warp_specialized|cooperative|pingpong)_(tma|direct)")
+# The opcode of a wgmma, and how it names its types.
+FLOATS, FP8, INTEGERS = "HGMMA", "QGMMA", "IGMMA"
+MMA = {"bf16": FLOATS, "f16": FLOATS, "tf32": FLOATS, "e4m3": FP8, "e5m2": FP8, "s8": INTEGERS, "u8": INTEGERS}
+TYPE_WORDS = {"bf16": ".BF16", "tf32": ".TF32", "e4m3": ".E4M3", "e5m2": ".E5M2", "s8": ".S8", "u8": ".U8"}
 TARGET = re.compile(r"0x([0-9a-f]+)\s*$")
 
 
@@ -99,8 +103,10 @@ def findings(name, code):
     match = NAME.search(name)
     if match is None:
         return ["its name is not one of the manifest's"]
-    tile_n, cluster = match.group(2), int(match.group(4)) * int(match.group(5))
-    schedule, store = match.group(6), match.group(7)
+    a_type, b_type, _, tile_n = match.group(1, 2, 3, 4)
+    cluster = int(match.group(6)) * int(match.group(7))
+    schedule, store = match.group(8, 9)
+    mma = MMA[a_type]
     opcodes = {opcode for _, opcode, _, _ in code}
 
     def has(prefix):
@@ -108,7 +114,7 @@ def findings(name, code):
 
     uses_tma, specialized = schedule != "multistage", schedule in ("cooperative", "pingpong")
     expected = [
-        ("HGMMA", True, "the tensor cores through wgmma"),
+        (mma, True, "the tensor cores through wgmma"),
         ("ACQBULK", True, "the wait for the grid before this one, griddepcontrol.wait"),
         ("UTMALDG", uses_tma, "TMA loads"),
         ("LDGSTS", not uses_tma, "cp.async loads"),
@@ -120,16 +126,22 @@ def findings(name, code):
     texts = [
         f"{'lacks' if wanted else 'has'} {opcode} ({what})" for opcode, wanted, what in expected if has(opcode) != wanted
     ]
-    shapes = {opcode.split(".")[1] for opcode in opcodes if opcode.startswith("HGMMA.")}
+    issued = [opcode for opcode in opcodes if opcode.startswith(("HGMMA.", "QGMMA.", "IGMMA."))]
+    types = [TYPE_WORDS[t] for t in (a_type, b_type) if t in TYPE_WORDS]
+    if any(word not in opcode for word in types for opcode in issued):
+        texts.append(f"wgmma of other types than {a_type} and {b_type}: {sorted(issued)}")
+    shapes = {opcode.split(".")[1] for opcode in issued}
     if any(not shape.startswith(f"64x{tile_n}x") for shape in shapes):
         texts.append(f"wgmma shapes {sorted(shapes)}, expected N = {tile_n} alone")
-    loops_with_mma = [part for part in loops(code) if any(code[i][1].startswith("HGMMA") for i in part)]
-    if has("HGMMA") and not loops_with_mma:
-        texts.append("no loop contains HGMMA")
+    loops_with_mma = [part for part in loops(code) if any(code[i][1].startswith(mma) for i in part)]
+    if has(mma) and not loops_with_mma:
+        texts.append(f"no loop contains {mma}")
+    if "_p128" in name and not any(code[i][1] == "FADD" for part in loops_with_mma for i in part):
+        texts.append("no loop adds up what wgmma summed (FADD): nothing is promoted")
     for part in loops_with_mma:
         for i in sorted(part):
             if code[i][1].startswith("MEMBAR") and code[i][1].endswith("GPU"):
-                texts.append(f"{code[i][1]} at {code[i][0]:#x} inside a loop with HGMMA: a release at cluster or GPU scope")
+                texts.append(f"{code[i][1]} at {code[i][0]:#x} inside a loop with {mma}: a release at cluster or GPU scope")
     return texts
 
 

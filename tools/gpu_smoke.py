@@ -17,7 +17,7 @@ SHAPES = ((200, 136, 72), (1, 8, 8), (300, 520, 200))
 
 def operands(record, m, n, k):
     """a (M, K) and b (K, N), small integers, each stored as the kernel reads it (padded to the 16-byte rule)."""
-    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[record["input"]]
+    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[record["a_type"]]
 
     def stored(rows, columns):
         wide = torch.randint(-2, 3, (rows, (columns + 7) // 8 * 8), device="cuda").to(dtype)
@@ -62,7 +62,7 @@ def main():
             continue
         seen.add(record["schedule"])
         for shape in SHAPES[: options.shapes]:
-            for out_dtype in (torch.bfloat16, torch.float32) if record["input"] == "bf16" else (torch.float16,):
+            for out_dtype in (torch.bfloat16, torch.float32) if record["a_type"] == "bf16" else (torch.float16,):
                 count += 1
                 try:
                     text = check(record, shape, out_dtype)

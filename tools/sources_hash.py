@@ -16,7 +16,7 @@ def sources_sha(root=ROOT):
     digest = hashlib.sha256()
     inside = (p for folder in ("include", "csrc") for p in (root / folder).rglob("*") if p.is_file())
     files = [p for p in inside if not NOT_ON_A_GPU & set(p.relative_to(root).parts)]
-    for path in sorted([*files, root / "hopper_gemm" / "manifest.py"]):
+    for path in sorted([*files, *(root / "hopper_gemm" / name for name in ("manifest.py", "row.py"))]):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 

@@ -32,7 +32,8 @@ py::dict kernel_dict(int id) {
   d["id"] = id;
   d["name"] = info.name;
   d["schedule"] = name_of(c.schedule);
-  d["input"] = name_of(c.input);
+  d["a_type"] = name_of(c.a_type);
+  d["b_type"] = name_of(c.b_type);
   d["accumulator"] = name_of(c.accumulator);
   d["a_major"] = name_of(c.a_major);
   d["b_major"] = name_of(c.b_major);
@@ -48,6 +49,7 @@ py::dict kernel_dict(int id) {
   d["store"] = name_of(c.store);
   d["mmas_in_flight"] = c.mmas_in_flight;
   d["cluster_k"] = c.cluster_k;
+  d["promote_k"] = c.promote_k;
   d["output"] = name_of(c.output);
   d["automatic"] = info.automatic;
   d["compiled"] = info.compiled;
@@ -136,8 +138,9 @@ KernelConfig config_of(const py::dict& fields) {
   const auto word = [&](const char* name) { return field(name).template cast<std::string>(); };
   const auto number = [&](const char* name) { return field(name).template cast<int>(); };
   return {.schedule = enum_of<Schedule>(word("schedule"), "schedule", 5),
-          .input = enum_of<DataType>(word("input"), "input", 3),
-          .accumulator = enum_of<DataType>(word("accumulator"), "accumulator", 3),
+          .a_type = enum_of<DataType>(word("a_type"), "a_type", kDataTypes),
+          .b_type = enum_of<DataType>(word("b_type"), "b_type", kDataTypes),
+          .accumulator = enum_of<DataType>(word("accumulator"), "accumulator", kDataTypes),
           .a_major = enum_of<Major>(word("a_major"), "a_major", 2),
           .b_major = enum_of<Major>(word("b_major"), "b_major", 2),
           .tile_m = number("tile_m"),
@@ -152,7 +155,8 @@ KernelConfig config_of(const py::dict& fields) {
           .store = enum_of<Store>(word("store"), "store", 2),
           .mmas_in_flight = number("mmas_in_flight"),
           .output = enum_of<OutputOrder>(word("output"), "output", 2),
-          .cluster_k = number("cluster_k")};
+          .cluster_k = number("cluster_k"),
+          .promote_k = number("promote_k")};
 }
 
 }  // namespace hopper_gemm

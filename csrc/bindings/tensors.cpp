@@ -9,15 +9,26 @@ namespace {
 
 using Kind = Error::Kind;
 
-DataType type_of(const at::Tensor& tensor, const char* name) {
+DataType output_type(const at::Tensor& tensor, const char* name) {
   switch (tensor.scalar_type()) {
     case at::kBFloat16: return DataType::bf16;
     case at::kHalf: return DataType::f16;
     case at::kFloat: return DataType::f32;
+    case at::kFloat8_e4m3fn: return DataType::e4m3;
+    case at::kFloat8_e5m2: return DataType::e5m2;
+    case at::kChar: return DataType::s8;
+    case at::kByte: return DataType::u8;
+    case at::kInt: return DataType::s32;
     default:
       throw Error(Kind::type, text(name, " has dtype ", c10::toString(tensor.scalar_type()),
-                                   ": inputs are bfloat16 or float16, outputs also float32"));
+                                   ": kernels take bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, int8 and uint8, and write int32"));
   }
+}
+
+// float32 operands are multiplied as tf32.
+DataType operand_type(const at::Tensor& tensor, const char* name) {
+  const DataType type = output_type(tensor, name);
+  return type == DataType::f32 ? DataType::tf32 : type;
 }
 
 void check_tensor(const at::Tensor& tensor, const char* name) {
@@ -72,16 +83,15 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
   check_tensor(out, "out");
   if (a.device() != b.device() || a.device() != out.device())
     throw Error(Kind::runtime, text("a is on ", a.device(), ", b on ", b.device(), ", out on ", out.device(), ": expected one device"));
-  if (a.scalar_type() != b.scalar_type())
-    throw Error(Kind::type, text("a is ", a.scalar_type(), " and b is ", b.scalar_type(), ": expected one dtype"));
   const Product given = product_of(a, b, out), product = exchanged ? given.exchanged() : given;
   const auto& [batches, m, n, k, pa, pb, pout, folded] = product;
   const bool a_k = config.a_major == Major::k, b_k = config.b_major == Major::k, row_major = config.is_row_major();
   return {.m = m,
           .n = n,
           .k = k,
-          .input = type_of(a, "a"),
-          .output = type_of(out, "out"),
+          .a_type = exchanged ? operand_type(b, "b") : operand_type(a, "a"),
+          .b_type = exchanged ? operand_type(a, "a") : operand_type(b, "b"),
+          .output = output_type(out, "out"),
           .a = (exchanged ? b : a).const_data_ptr(),
           .a_pitch = pitch_of(pa, m, k, a_k, "a", a_k ? "K" : "M"),
           .a_major = config.a_major,

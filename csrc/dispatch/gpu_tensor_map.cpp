@@ -24,9 +24,14 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
 }
 
 CUtensorMapDataType map_type(DataType type) {
-  constexpr CUtensorMapDataType types[] = {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                                           CU_TENSOR_MAP_DATA_TYPE_FLOAT32};
-  return types[static_cast<int>(type)];
+  switch (type) {
+    case DataType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case DataType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DataType::f32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case DataType::tf32: return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;  // rounds to nearest even on load
+    case DataType::s32: return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  }
 }
 
 CUtensorMapSwizzle map_swizzle(Swizzle swizzle) {

@@ -66,7 +66,8 @@ emulator::Launch emulated_launch(const KernelEntry& entry, const LaunchShape& sh
           .entry_registers = entry.config.entry_registers(),
           .is_persistent = entry.config.is_persistent(),
           .output = entry.config.output,
-          .overlaps_previous_grid = true};
+          .overlaps_previous_grid = true,
+          .operand_bytes = entry.config.element_bytes()};
 }
 
 }  // namespace

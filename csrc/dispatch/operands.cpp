@@ -7,7 +7,11 @@
 namespace hopper_gemm {
 namespace {
 
-int64_t legal_pitch(int64_t contiguous) { return (contiguous + 7) / 8 * 8; }
+// Of a row that is never left: whole 16 bytes.
+int64_t legal_pitch(int64_t contiguous, DataType type) {
+  const int64_t step = kAccessBytes / element_bytes(type);
+  return (contiguous + step - 1) / step * step;
+}
 
 // The third dimension of a map, legal also where it has one matrix.
 void set_batches(TensorMapSpec& spec, int64_t batches, int64_t batch_stride) {
@@ -33,9 +37,9 @@ TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* add
 
 Problem with_legal_pitches(Problem p) {
   const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
-  if ((a_k ? p.m : p.k) <= 1) p.a_pitch = legal_pitch(a_k ? p.k : p.m);
-  if ((b_k ? p.n : p.k) <= 1) p.b_pitch = legal_pitch(b_k ? p.k : p.n);
-  if (p.stored_rows() <= 1) p.out_pitch = legal_pitch(p.stored_columns());
+  if ((a_k ? p.m : p.k) <= 1) p.a_pitch = legal_pitch(a_k ? p.k : p.m, p.a_type);
+  if ((b_k ? p.n : p.k) <= 1) p.b_pitch = legal_pitch(b_k ? p.k : p.n, p.b_type);
+  if (p.stored_rows() <= 1) p.out_pitch = legal_pitch(p.stored_columns(), p.output);
   return p;
 }
 
@@ -52,11 +56,11 @@ Store store_path(const KernelConfig& config, const Problem& p) {
 }
 
 TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& p) {
-  return operand_spec(a_tile(config), config.a_sharers(), p.a, p.input, p.m, p.k, p.a_pitch, p.batches, p.a_batch);
+  return operand_spec(a_tile(config), config.a_sharers(), p.a, p.a_type, p.m, p.k, p.a_pitch, p.batches, p.a_batch);
 }
 
 TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& p) {
-  return operand_spec(b_tile(config), config.b_sharers(), p.b, p.input, p.n, p.k, p.b_pitch, p.batches, p.b_batch);
+  return operand_spec(b_tile(config), config.b_sharers(), p.b, p.b_type, p.n, p.k, p.b_pitch, p.batches, p.b_batch);
 }
 
 TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& p) {

@@ -48,6 +48,12 @@ std::optional<Error> check_operand(const Operand& o, DataType type) {
   return {};
 }
 
+bool can_write(const KernelConfig& config, DataType output) {
+  using enum DataType;
+  if (config.accumulator == s32) return output == s32;
+  return output == bf16 || output == f16 || output == f32 || is_fp8(output);
+}
+
 std::optional<Error> check_output(const Problem& p) {
   if (p.out == nullptr && p.m > 0 && p.n > 0)
     return Error(Kind::value, "out has no memory (address 0): wrapper tensors have none; pass the tensor inside");
@@ -66,15 +72,19 @@ std::optional<Error> check_problem(const KernelConfig& config, const Problem& p)
   for (const auto& [name, extent] : {std::pair{"M", p.m}, {"N", p.n}, {"K", p.k}, {"the batch", p.batches}})
     if (extent < 0 || extent > kMaxExtent)
       return Error(Kind::value, text(name, " = ", extent, ": extents are 0 to ", kMaxExtent));
-  if (p.input != config.input)
-    return Error(Kind::type, text("inputs are ", name_of(p.input), ", the kernel takes ", name_of(config.input)));
+  if (p.a_type != config.a_type || p.b_type != config.b_type)
+    return Error(Kind::type, text("inputs are ", name_of(p.a_type), " and ", name_of(p.b_type), ", the kernel takes ",
+                                  name_of(config.a_type), " and ", name_of(config.b_type)));
+  if (!can_write(config, p.output))
+    return Error(Kind::type, text("out is ", name_of(p.output), ", the kernel writes ",
+                                  config.accumulator == DataType::s32 ? "s32" : "bf16, f16, f32, e4m3 or e5m2"));
   if (p.out_order != config.output)
     return Error(Kind::value, text("out is ", name_of(p.out_order), ", the kernel writes it ", name_of(config.output),
                                    ": exchange the operands (out^T = B^T A^T) or choose a kernel of the other order"));
   const Operand a{"A", p.a, p.a_pitch, p.a_major, config.a_major, p.m, p.k, "M", p.batches, p.a_batch};
   const Operand b{"B", p.b, p.b_pitch, p.b_major, config.b_major, p.n, p.k, "N", p.batches, p.b_batch};
-  if (auto error = check_operand(a, p.input)) return error;
-  if (auto error = check_operand(b, p.input)) return error;
+  if (auto error = check_operand(a, p.a_type)) return error;
+  if (auto error = check_operand(b, p.b_type)) return error;
   if (auto error = check_output(p)) return error;
   const int64_t tiles = tiles_along(p.m, config.tile_m, config.cluster_m) *
                         tiles_along(p.n, config.tile_n, config.cluster_n) * config.cluster_k * (p.batches > 1 ? p.batches : 1);

@@ -28,7 +28,7 @@ std::string slices_error(const KernelConfig& config, const Problem& p, int slice
   if (config.accumulator != DataType::f32) return text("K is split for f32 sums only, this kernel sums in ", name_of(config.accumulator));
   if (p.batches != 1) return text("K is split for one product at a time, this is a batch of ", p.batches);
   if (p.k % slices) return text("K = ", p.k, " does not fall into ", slices, " equal slices");
-  const int64_t k = p.k / slices, bytes = k * element_bytes(p.input);
+  const int64_t k = p.k / slices, bytes = k * element_bytes(p.a_type);
   const bool reads_rows = p.a_major == Major::k || p.b_major == Major::k;
   if (reads_rows && bytes % kAccessBytes)
     return text("slices of K = ", k, " are ", bytes, " bytes of a row: expected a multiple of ", kAccessBytes);

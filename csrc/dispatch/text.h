@@ -12,7 +12,7 @@ constexpr const char* name_of(Schedule schedule) {
   return names[static_cast<int>(schedule)];
 }
 constexpr const char* name_of(DataType type) {
-  constexpr const char* names[] = {"bf16", "f16", "f32"};
+  constexpr const char* names[] = {"bf16", "f16", "f32", "tf32", "e4m3", "e5m2", "s8", "u8", "s32"};
   return names[static_cast<int>(type)];
 }
 constexpr const char* name_of(Major major) { return major == Major::k ? "k" : "mn"; }

@@ -14,13 +14,14 @@ namespace {
 Origin origin_of(const void* source, uint32_t valid_bytes) {
   const GemmParams& params = machine->params;
   if (valid_bytes == 0) return {};
+  const int element = machine->launch.operand_bytes;
   const auto in = [&](const void* data, int64_t pitch, int64_t batch) -> Origin {
     int64_t offset = static_cast<const char*>(source) - static_cast<const char*>(data);
-    const int64_t pitch_bytes = pitch * 2, batch_bytes = batch * 2;
+    const int64_t pitch_bytes = pitch * element, batch_bytes = batch * element;
     const int64_t place = batch < pitch ? offset % pitch_bytes : offset;
     const int64_t matrix = batch > 0 ? place / batch_bytes : 0;
     offset -= matrix * batch_bytes;
-    return {source_of(data), static_cast<int32_t>(offset % pitch_bytes / 2), static_cast<int32_t>(offset / pitch_bytes),
+    return {source_of(data), static_cast<int32_t>(offset % pitch_bytes / element), static_cast<int32_t>(offset / pitch_bytes),
             static_cast<int32_t>(matrix)};
   };
   // The operand whose start is the nearest one below.
@@ -168,7 +169,9 @@ void store_global(void* address, const void* value, int bytes, Line line) {
   }
   uint32_t first_word = 0;
   if (bytes >= 4) std::memcpy(&first_word, value, 4);
-  if (first_word == kPoisonFloat || first_word == kPoisonHalves) poisoned_accumulator(line);
+  const DataType out_type = machine->params.out_type;
+  if (out_type == DataType::s32 ? first_word == kPoisonInteger : first_word == kPoisonFloat || first_word == kPoisonHalves)
+    poisoned_accumulator(line);
   // The output is the only thing a GEMM kernel writes; gaps between its rows belong to somebody else.
   const GemmParams& params = machine->params;
   const int64_t element = element_bytes(params.out_type), pitch = params.out_pitch * element;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "costs.h"
+#include "hopper_gemm/arch/emu/numeric.h"
 #include "machine.h"
 
 namespace hopper_gemm::emulator {
@@ -47,6 +48,23 @@ void shared_load(const void* from, void* value, Line line) {
   const Clock before = thread.clock;
   cta.shadow.ordinary_read(unit, cta.shadow.add(access(Access::By::load, thread, line, next_access(thread))), before);
   std::memcpy(value, from, 16);
+}
+
+// Reads and writes the same 16 bytes: they stay what they were copied for.
+void round_tf32(void* unit_pointer, Line line) {
+  tick(costs::kRegister);
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
+  const uint32_t unit = unit_of(cta, unit_pointer, "round_tf32", line);
+  const Clock before = thread.clock;
+  cta.shadow.ordinary_read(unit, cta.shadow.add(access(Access::By::load, thread, line, next_access(thread))), before);
+  const Clock after = thread.clock;
+  cta.shadow.generic_write(unit, cta.shadow.add(access(Access::By::store, thread, line, next_access(thread))), after);
+  thread.unfenced.push_back(unit);
+  float values[4];
+  std::memcpy(values, unit_pointer, sizeof values);
+  for (float& value : values) value = tf32_from_float(value);
+  std::memcpy(unit_pointer, values, sizeof values);
 }
 
 void cluster_load(const void* local, uint32_t rank, void* value, Line line) {

@@ -37,6 +37,7 @@ struct Launch {
   bool overlaps_previous_grid = false;  // launched with programmatic stream serialization, as the library's kernels are
   std::function<void()> body = {};      // what a thread runs if not kernel(params): kernels with other parameters
   const MemoryMap* memory = nullptr;    // global memory it may touch; null: the output of `params` alone is checked
+  int operand_bytes = 2;                // of an element of A and B: tells which element cp.async copies
 };
 
 // The result of protocol-only mode: small integers that every output type holds exactly.

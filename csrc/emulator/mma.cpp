@@ -1,6 +1,8 @@
 // Loops written for the vectoriser: k outside, columns inside.
 #include "mma.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "hopper_gemm/arch/emu/numeric.h"
@@ -9,13 +11,66 @@ namespace hopper_gemm::emulator {
 
 namespace {
 
-void to_floats(const unsigned char* bytes, DataType type, float (&values)[8]) {
-  uint16_t bits[8];
-  std::memcpy(bits, bytes, sizeof bits);
-  if (type == DataType::bf16)
-    for (int i = 0; i < 8; ++i) values[i] = float_from_bf16(bits[i]);
-  else
-    for (int i = 0; i < 8; ++i) values[i] = float_from_f16(bits[i]);
+constexpr int kFp8SumBits = 13;  // kept below the leading bit of the largest term
+
+// The elements of a 16-byte unit, by type; returns how many.
+int to_floats(const unsigned char* bytes, DataType type, float (&values)[16]) {
+  const int count = 16 / element_bytes(type);
+  for (int i = 0; i < count; ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes + i * element_bytes(type), element_bytes(type));
+    switch (type) {
+      case DataType::bf16: values[i] = float_from_bf16(static_cast<uint16_t>(bits)); break;
+      case DataType::f16: values[i] = float_from_f16(static_cast<uint16_t>(bits)); break;
+      case DataType::tf32: values[i] = tf32_read(bits); break;
+      case DataType::e4m3: values[i] = float_from_e4m3(static_cast<uint8_t>(bits)); break;
+      case DataType::e5m2: values[i] = float_from_e5m2(static_cast<uint8_t>(bits)); break;
+      case DataType::s8: values[i] = static_cast<int8_t>(bits); break;
+      case DataType::u8: values[i] = static_cast<float>(bits); break;
+      case DataType::f32:
+      case DataType::s32: break;  // no operands of wgmma
+    }
+  }
+  return count;
+}
+
+// The value cut off below `unit`, a power of two.
+float cut(float value, float unit) { return std::trunc(value / unit) * unit; }
+
+float largest_unit(float magnitude) { return std::ldexp(1.0f, std::ilogb(magnitude) - kFp8SumBits); }
+
+// One element of an fp8 product.
+float fp8_sum(const float* row, const float (&b)[kMaxMmaK][256], int column, float accumulator) {
+  float terms[kMaxMmaK], largest = std::fabs(accumulator);
+  bool finite = std::isfinite(accumulator);
+  for (int k = 0; k < kMaxMmaK; ++k) {
+    terms[k] = row[k] * b[k][column];
+    largest = std::max(largest, std::fabs(terms[k]));
+    finite &= std::isfinite(terms[k]);
+  }
+  float sum = accumulator;
+  if (!finite || largest == 0) {
+    for (const float term : terms) sum += term;
+    return sum;
+  }
+  const float unit = largest_unit(largest);
+  double exact = cut(accumulator, unit);
+  for (const float term : terms) exact += cut(term, unit);
+  if (exact == 0) return 0;
+  sum = static_cast<float>(exact);
+  return cut(sum, std::max(unit, largest_unit(std::fabs(sum))));
+}
+
+void multiply_integers(const float* row, const float (&b)[kMaxMmaK][256], int n, float* sums) {
+  float product[256] = {};  // at most 32 * 255 * 255: exact
+  for (int k = 0; k < kMaxMmaK; ++k)
+    for (int j = 0; j < n; ++j) product[j] += row[k] * b[k][j];
+  for (int j = 0; j < n; ++j) {
+    uint32_t bits;
+    std::memcpy(&bits, sums + j, sizeof bits);
+    bits += static_cast<uint32_t>(static_cast<int32_t>(product[j]));
+    std::memcpy(sums + j, &bits, sizeof bits);
+  }
 }
 
 }  // namespace
@@ -33,34 +88,39 @@ std::string descriptor_error(uint64_t bits) {
   return {};
 }
 
-void read_a(const unsigned char* shared, const Descriptor& d, Major major, DataType type, float (&a)[kMmaM][kMmaK]) {
-  for_each_operand_unit(d, major, kMmaM, [&](uint32_t address, int m, int k) {
-    float values[8];
-    to_floats(shared + address, type, values);
-    for (int i = 0; i < 8; ++i) (major == Major::k ? a[m][k + i] : a[m + i][k]) = values[i];
+void read_operands(const unsigned char* shared, const WgmmaCall& call, MmaOperands& operands) {
+  float values[16];
+  const Descriptor a = Descriptor::decode(call.descriptor_a), b = Descriptor::decode(call.descriptor_b);
+  for_each_operand_unit(a, call.a_major, call.a_type, kMmaM, [&](uint32_t address, int m, int k) {
+    const int count = to_floats(shared + address, call.a_type, values);
+    for (int i = 0; i < count; ++i) (call.a_major == Major::k ? operands.a[m][k + i] : operands.a[m + i][k]) = values[i];
+  });
+  for_each_operand_unit(b, call.b_major, call.b_type, call.n, [&](uint32_t address, int n, int k) {
+    const int count = to_floats(shared + address, call.b_type, values);
+    for (int i = 0; i < count; ++i) (call.b_major == Major::k ? operands.b[k + i][n] : operands.b[k][n + i]) = values[i];
   });
 }
 
-void read_b(const unsigned char* shared, const Descriptor& d, Major major, DataType type, int n,
-            float (&b)[kMmaK][256]) {
-  for_each_operand_unit(d, major, n, [&](uint32_t address, int column, int k) {
-    float values[8];
-    to_floats(shared + address, type, values);
-    for (int i = 0; i < 8; ++i) (major == Major::k ? b[k + i][column] : b[k][column + i]) = values[i];
-  });
-}
-
-void multiply(const float (&a)[kMmaM][kMmaK], const float (&b)[kMmaK][256], int n, bool accumulate,
-              DataType accumulator, float* d) {
+void multiply(const MmaOperands& operands, const WgmmaCall& call, float* d) {
+  const int extent_k = kMmaKBytes / element_bytes(call.a_type), n = call.n;
   for (int m = 0; m < kMmaM; ++m) {
     float* row = d + m * n;
-    if (!accumulate) std::memset(row, 0, n * sizeof(float));
-    for (int k = 0; k < kMmaK; ++k) {
-      const float factor = a[m][k];
-      const float* columns = b[k];
+    const float* factors = operands.a[m];
+    if (!call.accumulate) std::memset(row, 0, n * sizeof(float));
+    if (call.accumulator == DataType::s32) {
+      multiply_integers(factors, operands.b, n, row);
+      continue;
+    }
+    if (is_fp8(call.a_type)) {
+      for (int j = 0; j < n; ++j) row[j] = fp8_sum(factors, operands.b, j, row[j]);
+      continue;
+    }
+    for (int k = 0; k < extent_k; ++k) {
+      const float factor = factors[k];
+      const float* columns = operands.b[k];
       for (int j = 0; j < n; ++j) row[j] += factor * columns[j];
     }
-    if (accumulator == DataType::f16)
+    if (call.accumulator == DataType::f16)
       for (int j = 0; j < n; ++j) row[j] = float_from_f16(f16_from_float(row[j]));
   }
 }

@@ -5,14 +5,21 @@
 
 namespace hopper_gemm::emulator {
 
-// Reads a 64 x 16 (A) or 16 x n (B) operand. `shared` is the byte at window address 0 of the CTA.
-void read_a(const unsigned char* shared, const Descriptor& d, Major major, DataType type, float (&a)[kMmaM][kMmaK]);
-void read_b(const unsigned char* shared, const Descriptor& d, Major major, DataType type, int n,
-            float (&b)[kMmaK][256]);
+// The operands of one wgmma as floats, which hold every type exactly: 64 x k and k x n, k = 32 bytes of elements.
+struct MmaOperands {
+  float a[kMmaM][kMaxMmaK], b[kMaxMmaK][256];
+};
 
-// d (64 x n, dense) = a * b + (accumulate ? d : 0). Products are exact in float; sums are rounded one by one, which is
-// not the tensor cores' order (undocumented) but lies within the same error bound. f16: rounded after each 16 of K.
-void multiply(const float (&a)[kMmaM][kMmaK], const float (&b)[kMmaK][256], int n, bool accumulate,
-              DataType accumulator, float* d);
+// Reads both operands of a wgmma. `shared` is the byte at window address 0 of the CTA.
+void read_operands(const unsigned char* shared, const WgmmaCall& call, MmaOperands& operands);
+
+// d (64 x n, dense) = a * b + (accumulate ? d : 0).
+//   16-bit and tf32: products are exact in float; sums are rounded one by one, which is not the tensor cores' order
+//     (undocumented) but lies within the same error bound. f16 accumulators: rounded after each 16 of K.
+//   fp8: products and accumulator are cut off 13 bits below the largest of them, and their sum to as many bits. That is what
+//     Hopper's fp8 tensor cores were found to do (Khattak and Mikaitis, "Accurate models of NVIDIA tensor cores"), and why
+//     sums are promoted.
+//   integers: exact, modulo 2^32; d holds the bits.
+void multiply(const MmaOperands& operands, const WgmmaCall& call, float* d);
 
 }  // namespace hopper_gemm::emulator

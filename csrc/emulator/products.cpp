@@ -36,7 +36,7 @@ void OriginCheck::add(uint32_t unit, int mn, int k) {
          std::string("origin") + operand_ + place(line_));
 }
 
-Sum product_of(const OriginCheck& a, const OriginCheck& b, Line line) {
+Sum product_of(const OriginCheck& a, const OriginCheck& b, int mma_k, Line line) {
   if (!a.known() || !b.known()) return {};
   if (a.k() != b.k()) {
     report(Finding::wrong_coordinate,
@@ -53,7 +53,7 @@ Sum product_of(const OriginCheck& a, const OriginCheck& b, Line line) {
            "batch of operands" + place(line));
     return {};
   }
-  return {true, a.mn(), b.mn(), a.k(), a.k() + kMmaK, std::max(a.batch(), b.batch())};
+  return {true, a.mn(), b.mn(), a.k(), a.k() + mma_k, std::max(a.batch(), b.batch())};
 }
 
 void add_product(const WarpgroupOperation& operation) {

@@ -28,7 +28,7 @@ class OriginCheck {
 };
 
 // The product's place; reports operands from different K.
-Sum product_of(const OriginCheck& a, const OriginCheck& b, Line line);
+Sum product_of(const OriginCheck& a, const OriginCheck& b, int mma_k, Line line);
 
 // Adds the operation's product to its accumulator's sum; reports what does not continue it.
 void add_product(const WarpgroupOperation& operation);

@@ -100,7 +100,8 @@ struct Sum {
 // A 64 x n accumulator that wgmmas in flight own; threads get their fragments back at the wait.
 struct Accumulator {
   int n = 0;
-  DataType type = DataType::f32;
+  DataType type = DataType::f32;  // s32: the floats hold the bits
+  int mma_k = 0;  // elements of K that one wgmma adds
   Sum sum;
   int holders = 0;  // threads and operations that still refer to it
   std::vector<float> values;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hopper_gemm/arch/emu/numeric.h"
 
 namespace hopper_gemm::emulator {
 
@@ -31,6 +32,14 @@ void for_each_unit(const TensorMapSpec& spec, int c0, int c1, int c2, uint32_t a
     copy(offset, static_cast<unsigned char*>(spec.address) + from_origin, row_inside ? first * bytes : 0,
          row_inside ? std::max(first, last) * bytes : 0);
   });
+}
+
+// Four floats in place. A map of TFLOAT32 rounds to nearest even on load (tests/parity has the case).
+void round_to_tf32(unsigned char* unit) {
+  float values[4];
+  std::memcpy(values, unit, sizeof values);
+  for (float& value : values) value = tf32_from_float(value);
+  std::memcpy(unit, values, sizeof values);
 }
 
 // Columns that a store can reach: whole 16 bytes.
@@ -77,6 +86,7 @@ void load_box(const TensorMapSpec& spec, int c0, int c1, int c2, unsigned char* 
   for_each_unit(spec, c0, c1, c2, address, columns, [&](uint32_t offset, const unsigned char* global, int64_t first, int64_t last) {
     if (last - first != 16) std::memset(image + offset, 0, 16);
     std::memcpy(image + offset + first, global + first, last - first);
+    if (spec.type == DataType::tf32) round_to_tf32(image + offset);
   });
 }
 

@@ -2,6 +2,7 @@
 // (in order, on the CTA's tensor core) at a moment of the scheduler's choice, and gives the accumulators back at the
 // wait. Until then the threads' registers hold poison.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "costs.h"
@@ -17,7 +18,7 @@ namespace {
 using Kind = WarpgroupOperation::Kind;
 
 int register_count(const Accumulator& accumulator) {
-  return accumulator.n / (accumulator.type == DataType::f16 ? 4 : 2);
+  return accumulator_registers(accumulator.type, accumulator.n);
 }
 
 // The place of register i of thread t in the 64 x n accumulator (PTX ISA, "Register fragments"; f16: the even column).
@@ -42,16 +43,16 @@ void take_fragment(Accumulator& accumulator, int t, uint32_t* registers) {
 }
 
 void poison_fragment(const Accumulator& accumulator, uint32_t* registers) {
-  std::fill_n(registers, register_count(accumulator), accumulator.type == DataType::f16 ? kPoisonHalves : kPoisonFloat);
+  std::fill_n(registers, register_count(accumulator), poison_of(accumulator.type));
 }
 
 bool still_poisoned(const Accumulator& accumulator, const uint32_t* registers) {
-  const uint32_t poison = accumulator.type == DataType::f16 ? kPoisonHalves : kPoisonFloat;
+  const uint32_t poison = poison_of(accumulator.type);
   return std::all_of(registers, registers + register_count(accumulator), [poison](uint32_t r) { return r == poison; });
 }
 
 uint32_t packed(const Accumulator& accumulator, float first, float second) {
-  if (accumulator.type != DataType::f16) return std::bit_cast<uint32_t>(first);
+  if (accumulator.type != DataType::f16) return std::bit_cast<uint32_t>(first);  // of s32 the bits are moved
   return f16_from_float(first) | static_cast<uint32_t>(f16_from_float(second)) << 16;
 }
 
@@ -65,11 +66,13 @@ void give_fragment(const Accumulator& accumulator, int t, uint32_t* registers) {
 // Without arithmetic: what the element's place says, times the part of K that the sum has taken up.
 void give_protocol_values(const Accumulator& accumulator, int t, uint32_t* registers) {
   const Sum& sum = accumulator.sum;
-  const int steps = ceil_div(machine->params.k, kMmaK);
-  const int taken = sum.known ? std::min(sum.k_end / kMmaK, steps) - sum.k_begin / kMmaK : 0;
+  const int steps = ceil_div(machine->params.k, accumulator.mma_k);
+  const int taken = sum.known ? std::min(sum.k_end / accumulator.mma_k, steps) - sum.k_begin / accumulator.mma_k : 0;
   const float share = static_cast<float>(taken) / static_cast<float>(steps);
   const auto value = [&](int element) {
-    return share * static_cast<float>(protocol_value(sum.m + element / accumulator.n, sum.n + element % accumulator.n, sum.batch));
+    const float whole = share * static_cast<float>(protocol_value(sum.m + element / accumulator.n,
+                                                                  sum.n + element % accumulator.n, sum.batch));
+    return accumulator.type == DataType::s32 ? std::bit_cast<float>(static_cast<int32_t>(std::lround(whole))) : whole;
   };
   for (int i = 0; i < register_count(accumulator); ++i) {
     const int element = element_of(accumulator, t, i);
@@ -83,6 +86,7 @@ Accumulator* free_accumulator(Warpgroup& warpgroup, const WgmmaCall& call) {
   if (found == all.end()) found = all.insert(all.end(), std::make_unique<Accumulator>());
   (*found)->n = call.n;
   (*found)->type = call.accumulator;
+  (*found)->mma_k = kMmaKBytes / element_bytes(call.a_type);
   (*found)->values.resize(kMmaM * call.n);
   return found->get();
 }
@@ -115,12 +119,12 @@ void begin_reads(Warpgroup& warpgroup, WarpgroupOperation& operation, int64_t gr
                      kWarpsPerWarpgroup};
   operation.access = cta.shadow.add(access(Access::By::wgmma, issuer, operation.line, end));
   Warpgroup::Reads reads{group, {}};
-  const auto add = [&](uint64_t bits, Major major, int extent, const char* operand) {
+  const auto add = [&](uint64_t bits, Major major, DataType type, int extent, const char* operand) {
     const std::string error = descriptor_error(bits);
     if (!error.empty())
       fail(Finding::out_of_bounds, "wgmma at " + place(operation.line) + ": descriptor of " + operand + ": " + error);
     OriginCheck origins(cta, operation.line, operand, major);
-    for_each_operand_unit(Descriptor::decode(bits), major, extent, [&](uint32_t address, int mn, int k) {
+    for_each_operand_unit(Descriptor::decode(bits), major, type, extent, [&](uint32_t address, int mn, int k) {
       if (address < kSharedStart || address - kSharedStart + 16 > cta.shared_bytes)
         fail(Finding::out_of_bounds,
              "wgmma at " + place(operation.line) + ": the descriptor of " + operand + " reads element (" +
@@ -136,9 +140,9 @@ void begin_reads(Warpgroup& warpgroup, WarpgroupOperation& operation, int64_t gr
     });
     return origins;
   };
-  const OriginCheck a = add(call.descriptor_a, call.a_major, kMmaM, "A");
-  const OriginCheck b = add(call.descriptor_b, call.b_major, call.n, "B");
-  operation.product = product_of(a, b, operation.line);
+  const OriginCheck a = add(call.descriptor_a, call.a_major, call.a_type, kMmaM, "A");
+  const OriginCheck b = add(call.descriptor_b, call.b_major, call.b_type, call.n, "B");
+  operation.product = product_of(a, b, kMmaKBytes / element_bytes(call.a_type), operation.line);
   for (const uint32_t unit : reads.units) cta.shadow.begin_read(unit, 1, operation.access);
   warpgroup.reads.push_back(std::move(reads));
 }
@@ -162,15 +166,14 @@ void drop_finished(Warpgroup& warpgroup) {
 
 // The tensor core executes the warpgroup's next wgmma.
 void execute_next(Warpgroup& warpgroup) {
-  static float a[kMmaM][kMmaK], b[kMmaK][256];  // one machine at a time
+  static MmaOperands operands;  // one machine at a time
   WarpgroupOperation& operation = warpgroup.operations.front();
   const WgmmaCall& call = operation.call;
   add_product(operation);
   if (!machine->options.protocol_only) {
     const unsigned char* shared = warpgroup.cta->shared - kSharedStart;
-    read_a(shared, Descriptor::decode(call.descriptor_a), call.a_major, call.input, a);
-    read_b(shared, Descriptor::decode(call.descriptor_b), call.b_major, call.input, call.n, b);
-    multiply(a, b, call.n, call.accumulate, call.accumulator, operation.accumulator->values.data());
+    read_operands(shared, call, operands);
+    multiply(operands, call, operation.accumulator->values.data());
   }
   --operation.accumulator->holders;
   warpgroup.operations.pop_front();

@@ -5,8 +5,10 @@ manifest row compiles one new file. Prints nothing; writes sources.cmake with th
 """
 
 import argparse
-import importlib.util
+import importlib
 import re
+import sys
+import types
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,21 +16,19 @@ KERNELS_PER_FILE = 4
 
 
 def load_manifest(path):
-    """By file path: importing the package would import torch and an extension that is not built yet."""
-    import sys
-
-    spec = importlib.util.spec_from_file_location("hopper_gemm_manifest", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    """By file path, as a module of a package of that folder without its __init__: importing the package itself would import
+    torch and an extension that is not built yet."""
+    package = types.ModuleType("hopper_gemm_unbuilt")
+    package.__path__ = [str(path.parent)]
+    sys.modules[package.__name__] = package
+    return importlib.import_module(f"{package.__name__}.{path.stem}")
 
 
 def config_text(row):
     """A braced KernelConfig initialiser: members by name, in the order of core/config.h."""
     swizzle = {16: "none", 32: "b32", 64: "b64", 128: "b128"}
     return (
-        f"{{.schedule = Schedule::{row.schedule}, .input = DataType::{row.input}, "
+        f"{{.schedule = Schedule::{row.schedule}, .a_type = DataType::{row.a_type}, .b_type = DataType::{row.b_type}, "
         f".accumulator = DataType::{row.accumulator},\n"
         f"    .a_major = Major::{row.a_major}, .b_major = Major::{row.b_major}, "
         f".tile_m = {row.tile_m}, .tile_n = {row.tile_n}, .tile_k = {row.tile_k},\n"
@@ -36,7 +36,7 @@ def config_text(row):
         f".stages = {row.stages}, .consumers = {row.consumers},\n"
         f"    .a_swizzle = Swizzle::{swizzle[row.a_swizzle]}, .b_swizzle = Swizzle::{swizzle[row.b_swizzle]}, "
         f".store = Store::{row.store}, .mmas_in_flight = {row.mmas_in_flight}, "
-        f".output = OutputOrder::{row.output}, .cluster_k = {row.cluster_k}}}"
+        f".output = OutputOrder::{row.output}, .cluster_k = {row.cluster_k}, .promote_k = {row.promote_k}}}"
     )
 
 

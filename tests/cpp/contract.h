@@ -11,11 +11,11 @@ struct Plan {
   arch::Barrier barrier;
 };
 
-template <DataType kInput, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, class T, int kCount>
+template <DataType kTypeA, DataType kTypeB, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, class T, int kCount>
 HG_DEVICE void multiply(T (&d)[kCount], uint64_t a, uint64_t b) {
   arch::register_fence(d);
   arch::wgmma_fence();
-  arch::wgmma<kInput, kAccumulator, kN, kMajorA, kMajorB>(d, a, b, false);
+  arch::wgmma<kTypeA, kTypeB, kAccumulator, kN, kMajorA, kMajorB>(d, a, b, false);
   arch::wgmma_commit();
   arch::wgmma_wait<1>();
   arch::wgmma_wait<0>();
@@ -58,15 +58,26 @@ HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
   increase_registers<232>();
 
   const uint64_t descriptor = shared_address(plan.data) >> 4;
-  float f32[32];
-  uint32_t f16[16];
-  multiply<DataType::bf16, DataType::f32, 64, Major::k, Major::k>(f32, descriptor, descriptor);
-  multiply<DataType::f16, DataType::f32, 64, Major::mn, Major::k>(f32, descriptor, descriptor);
-  multiply<DataType::f16, DataType::f16, 64, Major::k, Major::mn>(f16, descriptor, descriptor);
+  float floats[32];
+  uint32_t halves[16];
+  uint32_t integers[32];
+  using enum DataType;
+  multiply<DataType::bf16, DataType::bf16, DataType::f32, 64, Major::k, Major::k>(floats, descriptor, descriptor);
+  multiply<DataType::f16, DataType::f16, DataType::f32, 64, Major::mn, Major::k>(floats, descriptor, descriptor);
+  multiply<DataType::f16, DataType::f16, DataType::f16, 64, Major::k, Major::mn>(halves, descriptor, descriptor);
+  multiply<tf32, tf32, DataType::f32, 64, Major::k, Major::k>(floats, descriptor, descriptor);
+  multiply<e4m3, e4m3, DataType::f32, 64, Major::k, Major::k>(floats, descriptor, descriptor);
+  multiply<e4m3, e5m2, DataType::f32, 64, Major::k, Major::k>(floats, descriptor, descriptor);
+  multiply<e5m2, e4m3, DataType::f32, 64, Major::k, Major::k>(floats, descriptor, descriptor);
+  multiply<e5m2, e5m2, DataType::f32, 64, Major::k, Major::k>(floats, descriptor, descriptor);
+  multiply<s8, s8, DataType::s32, 64, Major::k, Major::k>(integers, descriptor, descriptor);
+  multiply<s8, u8, DataType::s32, 64, Major::k, Major::k>(integers, descriptor, descriptor);
+  multiply<u8, s8, DataType::s32, 64, Major::k, Major::k>(integers, descriptor, descriptor);
+  multiply<u8, u8, DataType::s32, 64, Major::k, Major::k>(integers, descriptor, descriptor);
 
   uint32_t packed[4] = {};
-  HG_UNROLL for (int i = 0; i < 2; ++i) packed[i] = pack_bf16x2(f32[2 * i], f32[2 * i + 1]);
-  HG_NO_UNROLL for (int i = 0; i < 2; ++i) packed[2 + i] = pack_f16x2(f16_low(f16[0]), f16_high(f16[0]));
+  HG_UNROLL for (int i = 0; i < 2; ++i) packed[i] = pack_bf16x2(floats[2 * i], floats[2 * i + 1]);
+  HG_NO_UNROLL for (int i = 0; i < 2; ++i) packed[2 + i] = pack_f16x2(f16_low(halves[0]), f16_high(halves[0]));
   stmatrix_x4(plan.data + 16 * thread, packed[0], packed[1], packed[2], packed[3]);
   stmatrix_x2(plan.data + 16 * thread, packed[0], packed[1]);
   stmatrix_x4_transposed(plan.data + 16 * thread, packed[0], packed[1], packed[2], packed[3]);
@@ -83,7 +94,10 @@ HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
     tma_store_commit();
     tma_store_wait_read<0>();
   }
+  round_tf32(plan.data + 16 * thread);
   store_global(static_cast<uint32_t*>(params.out) + thread, packed[0]);
+  store_global(static_cast<uint16_t*>(params.out) + thread, pack_e4m3x2(floats[0], floats[1]));
+  store_global(static_cast<uint8_t*>(params.out) + thread, static_cast<uint8_t>(pack_e5m2x2(floats[0], float_of_bits(integers[1]))));
 }
 
 }  // namespace hopper_gemm::contract

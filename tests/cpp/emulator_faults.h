@@ -136,7 +136,7 @@ void mma_kernel(const GemmParams& params) {
   const uint32_t at = arch::shared_address(shared.a) + (kFault == MmaFault::outside ? 65536 : 0);
   float d[32] = {};
   if (kFault != MmaFault::no_fence) arch::wgmma_fence();
-  arch::wgmma<DataType::bf16, DataType::f32, 64, Major::k, Major::k>(
+  arch::wgmma<DataType::bf16, DataType::bf16, DataType::f32, 64, Major::k, Major::k>(
       d, tile.descriptor() | descriptor_start(at), tile.descriptor() | descriptor_start(arch::shared_address(shared.b)), true);
   arch::wgmma_commit();
   if (kFault == MmaFault::no_mma_wait) arch::pack_bf16x2(d[0], d[1]);

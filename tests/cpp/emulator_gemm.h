@@ -17,7 +17,7 @@ template <class K>
 struct EmulatedGemm {
   static constexpr KernelConfig c = K::config;
   Shape shape;
-  DataType out_type = c.input;
+  DataType out_type = c.a_type;
   EmulatorOptions options{};
   std::vector<uint16_t> a, b;
   std::vector<unsigned char> out;
@@ -28,8 +28,8 @@ struct EmulatedGemm {
     a_pitch = pitch(c.a_major == Major::k ? shape.k : shape.m);
     b_pitch = pitch(c.b_major == Major::k ? shape.k : shape.n);
     out_pitch = pitch(shape.n);
-    a = random_values(a_pitch * (c.a_major == Major::k ? shape.m : shape.k) + 64, c.input, 1);
-    b = random_values(b_pitch * (c.b_major == Major::k ? shape.n : shape.k) + 64, c.input, 2);
+    a = random_values(a_pitch * (c.a_major == Major::k ? shape.m : shape.k) + 64, c.a_type, 1);
+    b = random_values(b_pitch * (c.b_major == Major::k ? shape.n : shape.k) + 64, c.a_type, 2);
   }
 
   template <class T>
@@ -40,7 +40,7 @@ struct EmulatedGemm {
   static TensorMap operand_map(const OperandTile& tile, int sharers, void* address, int mn, int k, int64_t pitch) {
     const bool k_major = tile.major == Major::k;
     return emulator::encode_tensor_map({address,
-                                        c.input,
+                                        c.a_type,
                                         {static_cast<uint64_t>(k_major ? k : mn), static_cast<uint64_t>(k_major ? mn : k)},
                                         static_cast<uint64_t>(pitch * 2),
                                         {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows() / sharers)},
@@ -94,8 +94,8 @@ struct EmulatedGemm {
         double reference = 0, magnitude = 0;
         for (int k = 0; k < shape.k; ++k) {
           const double product =
-              static_cast<double>(value_of(c.input, aligned(a)[c.a_major == Major::k ? m * a_pitch + k : k * a_pitch + m])) *
-              value_of(c.input, aligned(b)[c.b_major == Major::k ? n * b_pitch + k : k * b_pitch + n]);
+              static_cast<double>(value_of(c.a_type, aligned(a)[c.a_major == Major::k ? m * a_pitch + k : k * a_pitch + m])) *
+              value_of(c.a_type, aligned(b)[c.b_major == Major::k ? n * b_pitch + k : k * b_pitch + n]);
           reference += product;
           magnitude += std::fabs(product);
         }

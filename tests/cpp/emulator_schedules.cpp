@@ -10,7 +10,7 @@ namespace hopper_gemm::test {
 constexpr KernelConfig make(Schedule schedule, int tile_m, int tile_n, int stages, int consumers, Store store, int cluster_m = 1,
                             int cluster_n = 1, Major a_major = Major::k, Major b_major = Major::k,
                             DataType input = DataType::bf16, DataType accumulator = DataType::f32) {
-  return {schedule,  input,     accumulator, a_major,   b_major,       tile_m,        tile_n, 64,
+  return {schedule,  input,     input,       accumulator, a_major,   b_major,       tile_m,        tile_n, 64,
           cluster_m, cluster_n, stages,      consumers, Swizzle::b128, Swizzle::b128, store,  1};
 }
 
@@ -37,7 +37,7 @@ void run(const char* name, std::initializer_list<Shape> shapes, int seeds) {
     EmulatedGemm<K> gemm(shape);
     for (int seed = 0; seed < seeds; ++seed) {
       gemm.options.seed = seed;
-      gemm.out_type = seed % 2 == 1 ? DataType::f32 : K::config.input;
+      gemm.out_type = seed % 2 == 1 ? DataType::f32 : K::config.a_type;
       const auto start = std::chrono::steady_clock::now();
       const EmulatorReport report = gemm.run();
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

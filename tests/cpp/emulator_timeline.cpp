@@ -9,7 +9,7 @@ namespace hopper_gemm::test {
 
 template <Schedule kSchedule, int kTileM, int kTileN, int kStages, int kConsumers, Store kStore>
 struct Kernel {
-  static constexpr KernelConfig config = {kSchedule, DataType::bf16, DataType::f32, Major::k, Major::k, kTileM, kTileN, 64,
+  static constexpr KernelConfig config = {kSchedule, DataType::bf16, DataType::bf16, DataType::f32, Major::k, Major::k, kTileM, kTileN, 64,
                                           1, 1, kStages, kConsumers, Swizzle::b128, Swizzle::b128, kStore, 1};
 };
 

@@ -40,8 +40,8 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   const int64_t a_batch = a_pitch * (a_k ? e.m : e.k), b_batch = b_pitch * (b_k ? e.n : e.k), out_batch = out_pitch * (rows ? e.m : e.n);
   std::vector<uint16_t> a(a_batch * e.batches + 64, 0x3C00), b(b_batch * e.batches + 64, 0x3C00);
   std::vector<float> out(out_batch * e.batches + 64, -7.0f);
-  const DataType out_type = seed % 4 == 3 ? DataType::f32 : c.input;
-  const Problem problem{.m = e.m, .n = e.n, .k = e.k, .input = c.input, .output = out_type, .a = aligned(a), .a_pitch = a_pitch,
+  const DataType out_type = seed % 4 == 3 ? DataType::f32 : is_fp8(c.a_type) ? DataType::bf16 : c.a_type;
+  const Problem problem{.m = e.m, .n = e.n, .k = e.k, .a_type = c.a_type, .b_type = c.b_type, .output = out_type, .a = aligned(a), .a_pitch = a_pitch,
                         .a_major = c.a_major, .b = aligned(b), .b_pitch = b_pitch, .b_major = c.b_major, .out = aligned(out),
                         .out_pitch = out_pitch, .out_order = c.output, .batches = e.batches, .a_batch = a_batch, .b_batch = b_batch,
                         .out_batch = out_batch};

@@ -12,12 +12,12 @@ namespace {
 
 constexpr KernelConfig small(Schedule schedule, int tile_m, int stages, int consumers, Store store, Major a_major, Major b_major,
                              int cluster_m = 1, int cluster_n = 1, Swizzle swizzle = Swizzle::b128, int mmas_in_flight = 1) {
-  return {schedule,  DataType::bf16, DataType::f32, a_major, b_major, tile_m, 64,   64,
+  return {schedule,  DataType::bf16, DataType::bf16, DataType::f32, a_major, b_major, tile_m, 64,   64,
           cluster_m, cluster_n,      stages,        consumers, swizzle, swizzle, store, mmas_in_flight};
 }
 
 constexpr KernelConfig halves(KernelConfig config) {
-  config.input = config.accumulator = DataType::f16;
+  config.a_type = config.b_type = config.accumulator = DataType::f16;
   return config;
 }
 

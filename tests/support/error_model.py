@@ -59,7 +59,7 @@ def sums(kind: str, k: int) -> float:
 
 
 def tf32(x: torch.Tensor) -> torch.Tensor:
-    """float32 rounded to tf32's 10 mantissa bits, to nearest, ties away from zero (cvt.rna.tf32.f32)."""
+    """float32 rounded to tf32's 10 mantissa bits, to nearest even, as a tensor map of TFLOAT32 loads it."""
     bits = x.contiguous().view(torch.int32)
-    rounded = ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+    rounded = ((bits + 0xFFF + (bits >> 13 & 1)) & ~0x1FFF).view(torch.float32)
     return torch.where(torch.isfinite(x), rounded, x)

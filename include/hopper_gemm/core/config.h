@@ -18,8 +18,8 @@ constexpr int kBarrierBytes = 8;
 
 struct KernelConfig {
   Schedule schedule;
-  DataType input;        // of A and B
-  DataType accumulator;  // f32, or f16 for f16 inputs
+  DataType a_type, b_type;  // one type, or any two of e4m3 and e5m2, or of s8 and u8
+  DataType accumulator;     // f32, or f16 for f16 inputs; s32 for integers
   Major a_major, b_major;
   int tile_m, tile_n, tile_k;
   int cluster_m, cluster_n;
@@ -30,6 +30,7 @@ struct KernelConfig {
   int mmas_in_flight;  // wgmma groups left in flight when a stage is released: 1, or 0 for the ablation
   OutputOrder output = OutputOrder::row_major;
   int cluster_k = 1;   // CTAs of a cluster that share the K extent of one tile (split-K; epilogue/cluster_reduce.h)
+  int promote_k = 0;   // fp8: elements of K after which a sum moves to an fp32 one (mainloop/mma.h); 0: never
 
   constexpr bool operator==(const KernelConfig&) const = default;
 
@@ -47,12 +48,13 @@ struct KernelConfig {
   // --- the part of a tile one warpgroup computes
   constexpr int warpgroup_m() const { return is_pingpong() ? tile_m : tile_m / consumers; }
   constexpr int mma_blocks() const { return warpgroup_m() / kMmaM; }
-  // 32-bit accumulator registers of one thread for one wgmma, and in all.
-  constexpr int mma_registers() const { return tile_n / (accumulator == DataType::f16 ? 4 : 2); }
-  constexpr int accumulator_registers() const { return mma_blocks() * mma_registers(); }
+  constexpr bool promotes() const { return promote_k > 0; }
+  // 32-bit accumulator registers of one thread for one wgmma, and in all (a promoting kernel has two sets).
+  constexpr int mma_registers() const { return hopper_gemm::accumulator_registers(accumulator, tile_n); }
+  constexpr int accumulator_registers() const { return mma_blocks() * mma_registers() * (promotes() ? 2 : 1); }
 
   // --- operand tiles in shared memory (core/swizzle.h draws them)
-  constexpr int element_bytes() const { return hopper_gemm::element_bytes(input); }
+  constexpr int element_bytes() const { return hopper_gemm::element_bytes(a_type); }
   constexpr int mma_k() const { return kMmaKBytes / element_bytes(); }
   constexpr int a_stage_bytes() const { return tile_m * tile_k * element_bytes(); }
   constexpr int b_stage_bytes() const { return tile_n * tile_k * element_bytes(); }
@@ -112,33 +114,48 @@ struct KernelConfig {
 // Rules a config can break, in the order they are checked.
 enum class ConfigRule : int {
   valid,
-  types,            // bf16/f16 inputs; f16 accumulation needs f16 inputs
+  types,            // which types go together (valid_types)
+  major,            // K-major operands, but for 16-bit types
   tile_m,           // whole 64-row blocks for each consumer warpgroup
-  tile_n,           // wgmma N: 8..256 in steps of 8
+  tile_n,           // wgmma N: 8..256 in steps of 8; integers above 32 in steps of 16
   tile_k,           // whole swizzle atoms of K
   swizzle,          // an MN-major operand's tile extent is a whole number of swizzle spans
   consumers,        // how many warpgroups the schedule allows
   cluster,          // shape, and what the schedule allows
   multicast_slice,  // each sharer loads a slice of whole 8-row groups
   stages,
+  promotion,        // of fp8 sums, in whole parts of a stage, with no wgmma left in flight
   accumulators,     // registers of the accumulators against the cap
   register_pool,    // setmaxnreg targets against the pool (they are derived above: this guards the derivation)
   shared_memory,
 };
 
+// The types wgmma multiplies and adds up (PTX ISA, wgmma.mma_async: .dtype, .atype, .btype).
+constexpr bool valid_types(DataType a, DataType b, DataType accumulator) {
+  using enum DataType;
+  if (is_fp8(a)) return is_fp8(b) && accumulator == f32;
+  if (a == s8 || a == u8) return (b == s8 || b == u8) && accumulator == s32;
+  return a == b && ((accumulator == f32 && (a == bf16 || a == f16 || a == tf32)) || (accumulator == f16 && a == f16));
+}
+constexpr bool valid_tile_n(DataType accumulator, int n) {
+  return n >= 8 && n <= 256 && n % 8 == 0 && (accumulator != DataType::s32 || n % 16 == 0 || n == 8 || n == 24);
+}
+constexpr int kMaxStageRowBytes = 512;  // K extent of a stage
+
 constexpr ConfigRule config_rule(const KernelConfig& c) {
   using enum ConfigRule;
-  if (c.input == DataType::f32 || c.accumulator == DataType::bf16) return types;
-  if (c.accumulator == DataType::f16 && c.input != DataType::f16) return types;
+  if (!valid_types(c.a_type, c.b_type, c.accumulator)) return types;
+  // wgmma transposes 16-bit operands alone (PTX ISA, wgmma.mma_async: imm-trans-a, imm-trans-b).
+  if (c.element_bytes() != 2 && (c.a_major != Major::k || c.b_major != Major::k)) return major;
   if (c.consumers < 1 || c.consumers > 4) return consumers;
   if (c.schedule == Schedule::pingpong && c.consumers != 2) return consumers;
   if (c.schedule == Schedule::cooperative && c.consumers < 2) return consumers;
   if (c.tile_m <= 0 || c.tile_m % kMmaM || c.warpgroup_m() % kMmaM || c.warpgroup_m() == 0 || c.tile_m > 256) return tile_m;
   if (!c.is_pingpong() && c.tile_m % (kMmaM * c.consumers)) return tile_m;
-  if (c.tile_n < 8 || c.tile_n > 256 || c.tile_n % 8) return tile_n;
+  if (!valid_tile_n(c.accumulator, c.tile_n)) return tile_n;
   const int a_span = swizzle_span_bytes(c.a_swizzle) / c.element_bytes();
   const int b_span = swizzle_span_bytes(c.b_swizzle) / c.element_bytes();
-  if (c.tile_k < c.mma_k() || c.tile_k > 256 || c.tile_k % c.mma_k()) return tile_k;
+  if (c.tile_k < c.mma_k() || c.tile_k * c.element_bytes() > kMaxStageRowBytes || c.tile_k % c.mma_k()) return tile_k;
   if (c.a_major == Major::k && c.tile_k % a_span) return tile_k;
   if (c.b_major == Major::k && c.tile_k % b_span) return tile_k;
   if (c.a_major == Major::mn && c.tile_m % a_span) return swizzle;
@@ -148,13 +165,17 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   if (!shape_ok || (!c.uses_tma() && c.cluster_size() != 1)) return cluster;
   if (c.cluster_k < 1 || c.cluster_k > 8) return cluster;
   if (c.splits_k() &&
-      (c.schedule != Schedule::warp_specialized || c.cluster_m * c.cluster_n != 1 || c.store != Store::direct))
+      (c.schedule != Schedule::warp_specialized || c.cluster_m * c.cluster_n != 1 || c.store != Store::direct ||
+       c.accumulator == DataType::s32))
     return cluster;
   const int a_rows = c.a_major == Major::k ? c.tile_m : c.tile_k;
   const int b_rows = c.b_major == Major::k ? c.tile_n : c.tile_k;
   if (a_rows % (8 * c.a_sharers()) || b_rows % (8 * c.b_sharers())) return multicast_slice;
   if (c.mmas_in_flight < 0 || c.mmas_in_flight > 1 || c.stages < 2 || c.stages > 32) return stages;
   if (!c.uses_tma() && c.stages < 2 + c.mmas_in_flight) return stages;
+  if (c.promote_k < 0) return promotion;
+  if (c.promotes() && (!is_fp8(c.a_type) || c.tile_k % c.promote_k || c.promote_k % c.mma_k() || c.mmas_in_flight != 0))
+    return promotion;
   if (c.mma_registers() + 24 > c.entry_registers()) return accumulators;
   const int cap = c.moves_registers() ? c.consumer_registers() : c.entry_registers();
   if (c.accumulator_registers() + 24 > cap) return accumulators;

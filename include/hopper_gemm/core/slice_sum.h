@@ -7,7 +7,8 @@ namespace hopper_gemm {
 
 constexpr KernelConfig slice_sum_config(OutputOrder order) {
   return {.schedule = Schedule::multistage,
-          .input = DataType::bf16,
+          .a_type = DataType::bf16,
+          .b_type = DataType::bf16,
           .accumulator = DataType::f32,
           .a_major = Major::k,
           .b_major = Major::k,

@@ -8,7 +8,10 @@ namespace hopper_gemm {
 // KernelTmaWarpSpecialized, KernelTmaWarpSpecializedCooperative, KernelTmaWarpSpecializedPingpong.
 enum class Schedule : int { multistage, tma, warp_specialized, cooperative, pingpong };
 
-enum class DataType : int { bf16, f16, f32 };
+// Of operands in memory, accumulators and outputs. tf32 is an operand of float32 in memory, of which wgmma reads the upper
+// 19 bits; TMA and the cp.async path round it to those first (mainloop/cp_async_load.h). s32 sums wrap around.
+enum class DataType : int { bf16, f16, f32, tf32, e4m3, e5m2, s8, u8, s32 };
+constexpr int kDataTypes = 9;
 
 // Which index of an operand is contiguous in memory: K, or M (of A) / N (of B).
 enum class Major : int { k, mn };
@@ -26,7 +29,14 @@ enum class Store : int { direct, tma };
 // Order in which tiles are walked: `along_m` visits consecutive rows of tiles first.
 enum class Raster : int { along_m, along_n };
 
-constexpr int element_bytes(DataType type) { return type == DataType::f32 ? 4 : 2; }
+constexpr int element_bytes(DataType type) {
+  using enum DataType;
+  return type == f32 || type == tf32 || type == s32 ? 4 : type == bf16 || type == f16 ? 2 : 1;
+}
+constexpr bool is_fp8(DataType type) { return type == DataType::e4m3 || type == DataType::e5m2; }
+constexpr bool is_integer(DataType type) { return type == DataType::s8 || type == DataType::u8 || type == DataType::s32; }
+// Registers of one thread for a 64 x n accumulator: f16 packs two columns into one.
+constexpr int accumulator_registers(DataType accumulator, int n) { return n / (accumulator == DataType::f16 ? 4 : 2); }
 constexpr int swizzle_span_bytes(Swizzle swizzle) { return 16 << static_cast<int>(swizzle); }
 
 // Storage types for 16-bit floats: bits only, so that neither side needs a vendor header.

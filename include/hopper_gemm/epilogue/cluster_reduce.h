@@ -38,11 +38,7 @@ struct ClusterReduce {
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
       for (int group = static_cast<int>(context.place.k); group < kGroups; group += c.cluster_k) {
         const FragmentGroup total = sum(context.shared.epilogue.sum[block * kGroups + group][thread()]);
-        if (context.params.out_type == DataType::f32) {
-          direct.template store_group<true>(block, group, total);
-        } else {
-          direct.template store_group<false>(block, group, total);
-        }
+        with_output_bytes<K>(context.params.out_type, [&](auto bytes) { direct.template store_group<bytes>(block, group, total); });
       }
     }
   }

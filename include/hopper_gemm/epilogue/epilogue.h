@@ -30,11 +30,7 @@ struct Epilogue {
       }
     }
     const DirectStore<K> direct{context, m_begin, n_begin, batch};
-    if (params.out_type == DataType::f32) {
-      direct.template store_all<true>(acc);
-    } else {
-      direct.template store_all<false>(acc);
-    }
+    with_output_bytes<K>(params.out_type, [&](auto bytes) { direct.template store_all<bytes>(acc); });
   }
 
   // Before the CTA exits: its shared memory must have been read by every store.

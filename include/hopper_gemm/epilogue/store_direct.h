@@ -1,4 +1,4 @@
-// Registers -> global memory, any pitch, any M and N. Four lanes cover 8 adjacent columns of a row: whole 32-byte
+// Registers -> global memory, any type, any pitch, any M and N. Four lanes cover 8 adjacent columns of a row: whole 32-byte
 // sectors for f32, half sectors for 16-bit outputs (two 8-column groups complete one; L2 merges them). Column-major: the 8 lanes of a
 // fragment column write 8 adjacent elements.
 #pragma once
@@ -27,11 +27,33 @@ HG_DEVICE void store_pair_16(uint16_t* row, int column, int n, bool pairs, uint3
     if (column + 1 < n) arch::store_global(row + column + 1, static_cast<uint16_t>(word >> 16));
   }
 }
+HG_DEVICE void store_pair_8(uint8_t* row, int column, int n, bool pairs, uint16_t word) {
+  if (pairs && column + 1 < n) {
+    arch::store_global(reinterpret_cast<uint16_t*>(row + column), word);
+  } else {
+    if (column < n) arch::store_global(row + column, static_cast<uint8_t>(word));
+    if (column + 1 < n) arch::store_global(row + column + 1, static_cast<uint8_t>(word >> 8));
+  }
+}
 
 // One group of 8 columns of a 64-row block, as one thread holds it: two rows 8 apart, two adjacent columns each.
 struct FragmentGroup {
   Pair upper, lower;
 };
+
+// Calls store(bytes of an output element) with a constant: the types a kernel can write, s32 sums as s32 alone.
+template <class K, class Store>
+HG_DEVICE void with_output_bytes(DataType type, Store store) {
+  if (K::config.accumulator == DataType::s32 || element_bytes(type) == 4) {
+    store(std::integral_constant<int, 4>{});
+  } else if constexpr (K::config.accumulator != DataType::s32) {
+    if (element_bytes(type) == 2) {
+      store(std::integral_constant<int, 2>{});
+    } else {
+      store(std::integral_constant<int, 1>{});
+    }
+  }
+}
 
 template <class K>
 struct DirectStore {
@@ -39,8 +61,8 @@ struct DirectStore {
   const Context<K>& context;
   int m_begin, n_begin, batch;
 
-  // kWide: the output is f32; otherwise bf16 or f16, chosen at run time.
-  template <bool kWide>
+  // kBytes of an output element: 4 is f32, or s32 of s32 sums; 2 is bf16 or f16, 1 is e4m3 or e5m2, chosen at run time.
+  template <int kBytes>
   HG_DEVICE void store_all(const Accumulator<K>& acc) const {
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
       HG_UNROLL for (int half = 0; half < 2; ++half) {
@@ -48,16 +70,16 @@ struct DirectStore {
         if (row >= context.params.m) continue;
         const int64_t offset = offset_of(row);
         HG_UNROLL for (int group = 0; group < c.tile_n / 8; ++group)
-          store_pair<kWide>(offset, column_of(group), acc.pair(block, group, half));
+          store_pair<kBytes>(offset, column_of(group), acc.pair(block, group, half));
       }
     }
   }
 
-  template <bool kWide>
+  template <int kBytes>
   HG_DEVICE void store_group(int block, int group, FragmentGroup values) const {
     const int row = row_of(block, 0), column = column_of(group);
-    if (row < context.params.m) store_pair<kWide>(offset_of(row), column, values.upper);
-    if (row + 8 < context.params.m) store_pair<kWide>(offset_of(row + 8), column, values.lower);
+    if (row < context.params.m) store_pair<kBytes>(offset_of(row), column, values.upper);
+    if (row + 8 < context.params.m) store_pair<kBytes>(offset_of(row + 8), column, values.lower);
   }
 
  private:
@@ -71,16 +93,27 @@ struct DirectStore {
   }
 
   // Two adjacent columns of the row that starts at `offset`.
-  template <bool kWide>
+  template <int kBytes>
   HG_DEVICE void store_pair(int64_t offset, int column, Pair pair) const {
     const GemmParams& params = context.params;
-    if constexpr (kWide) {
+    if constexpr (kBytes == 4) {
       float* out = static_cast<float*>(params.out) + offset;
       if constexpr (c.is_row_major()) {
         store_pair_f32(out, column, params.n, params.out_pairs, pair);
       } else {
         if (column < params.n) arch::store_global(out + column * params.out_pitch, pair.low);
         if (column + 1 < params.n) arch::store_global(out + (column + 1) * params.out_pitch, pair.high);
+      }
+    } else if constexpr (kBytes == 1) {
+      uint8_t* out = static_cast<uint8_t*>(params.out) + offset;
+      const uint16_t word =
+          params.out_type == DataType::e4m3 ? packed_fp8<DataType::e4m3>(pair) : packed_fp8<DataType::e5m2>(pair);
+      if constexpr (c.is_row_major()) {
+        store_pair_8(out, column, params.n, params.out_pairs, word);
+      } else {
+        if (column < params.n) arch::store_global(out + column * params.out_pitch, static_cast<uint8_t>(word));
+        if (column + 1 < params.n)
+          arch::store_global(out + (column + 1) * params.out_pitch, static_cast<uint8_t>(word >> 8));
       }
     } else {
       uint16_t* out = static_cast<uint16_t*>(params.out) + offset;

@@ -2,7 +2,7 @@
 // write into a peer's shared memory. One tile per CTA; grid = tiles.
 //
 // Ring protocol, with F = mmas_in_flight. At iteration i, after the CTA barrier:
-//   block i has arrived for all threads  (each waited for its own cp.async group, fenced it, then met the barrier)
+//   block i has arrived for all threads  (each waited for its own cp.async group, rounded tf32, fenced it, then met the barrier)
 //   block i - 1 - F is retired by all warpgroups  (each left at most F wgmma groups in flight at iteration i - 1)
 // so block i + stages - 1 - F goes into the stage of block i - 1 - F.
 #pragma once
@@ -40,6 +40,7 @@ struct Multistage {
     RingState<c.stages> state = {0, 0};
     HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) {
       arch::cp_async_wait<kAhead - 1>();
+      round_copied(context, state.stage);
       arch::async_proxy_fence();
       arch::cta_sync();
       issue_stage(context, acc, state.stage, warpgroup_row, k_block > 0);

@@ -1,6 +1,9 @@
 // The accumulators of one warpgroup's part of a tile: mma_blocks() blocks of 64 rows x tile_n columns in registers.
 // Indices are compile-time constants everywhere: a run-time index would put the array in local memory.
+// A promoting kernel (fp8) has a second set: `d` is what wgmma adds into, `promoted` the fp32 sums it is added to.
 #pragma once
+#include <type_traits>
+
 #include "hopper_gemm/arch/isa.h"
 #include "hopper_gemm/core/config.h"
 
@@ -14,14 +17,25 @@ template <>
 struct AccumulatorRegister<DataType::f16> {
   using type = uint32_t;  // two packed columns
 };
+template <>
+struct AccumulatorRegister<DataType::s32> {
+  using type = uint32_t;  // the bits of one column
+};
 
-// Two adjacent columns of one row.
+template <int kBlocks, int kRegisters>
+struct PromotedSums {
+  float promoted[kBlocks][kRegisters];
+};
+struct NoPromotedSums {};
+
+// Two adjacent columns of one row. Of s32 sums: their bits.
 struct Pair {
   float low, high;
 };
 
 template <class K>
-struct Accumulator {
+struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::config.mma_blocks(), K::config.mma_registers()>,
+                                        NoPromotedSums> {
   static constexpr KernelConfig c = K::config;
   typename AccumulatorRegister<c.accumulator>::type d[c.mma_blocks()][c.mma_registers()];
 
@@ -31,9 +45,26 @@ struct Accumulator {
     if constexpr (c.accumulator == DataType::f16) {
       const uint32_t packed = d[block][2 * group + half];
       return {arch::f16_low(packed), arch::f16_high(packed)};
+    } else if constexpr (c.accumulator == DataType::s32) {
+      return {arch::float_of_bits(d[block][4 * group + 2 * half]), arch::float_of_bits(d[block][4 * group + 2 * half + 1])};
+    } else if constexpr (c.promotes()) {
+      return {this->promoted[block][4 * group + 2 * half], this->promoted[block][4 * group + 2 * half + 1]};
     } else {
       return {d[block][4 * group + 2 * half], d[block][4 * group + 2 * half + 1]};
     }
+  }
+
+  // The promoted sums of a new tile.
+  HG_DEVICE void clear() {
+    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
+      HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i) this->promoted[block][i] = 0.0f;
+    }
+  }
+  // Adds what wgmma has summed up, outside the tensor core: once the wait covers it, and before it is overwritten.
+  HG_DEVICE void promote(int block) {
+    arch::register_fence(d[block]);
+    HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i) this->promoted[block][i] += d[block][i];
+    arch::register_fence(d[block]);
   }
 
   HG_DEVICE void fence() {

@@ -1,5 +1,6 @@
 // cp.async loads of one k-block by all threads of the CTA: the same shared-memory layout a TMA box would have,
-// written in 16-byte chunks; what lies outside the operand becomes zero.
+// written in 16-byte chunks; what lies outside the operand becomes zero. TMA rounds float32 to tf32 as it loads; here each
+// thread rounds what it has copied, once it has arrived.
 #pragma once
 #include "hopper_gemm/core/swizzle.h"
 #include "hopper_gemm/kernel/context.h"
@@ -14,26 +15,46 @@ struct GlobalOperand {
   int extent, rows;
 };
 
-template <class K, bool kIsA>
-HG_DEVICE void copy_operand(unsigned char* destination, GlobalOperand from, int mn_begin, int k_begin) {
+// Calls visit(place in shared memory, row, first column) for each chunk of a tile that this thread copies.
+template <class K, bool kIsA, class Visit>
+HG_DEVICE void for_own_chunks(unsigned char* destination, Visit visit) {
   constexpr KernelConfig c = K::config;
   constexpr OperandTile tile = kIsA ? a_tile(c) : b_tile(c);
   constexpr int chunk = 16 / tile.element_bytes;                                         // elements of a copy
   constexpr int row_chunks = tile.boxes() * tile.span() / chunk;                         // copies per row
   constexpr int chunks = tile.rows() * row_chunks;
-  const int row_begin = tile.major == Major::k ? mn_begin : k_begin;
-  const int column_begin = tile.major == Major::k ? k_begin : mn_begin;
   HG_UNROLL for (int first = 0; first < chunks; first += c.threads()) {
     const int index = first + static_cast<int>(arch::thread_index());
     if (chunks % c.threads() != 0 && index >= chunks) break;
     const int row = index / row_chunks, column = index % row_chunks * chunk;
     const int box = column / tile.span(), in_box = column % tile.span();
-    unsigned char* to = destination + box * tile.box_bytes() +
-                        swizzled(tile.swizzle, row * tile.span_bytes() + in_box * tile.element_bytes);
+    visit(destination + box * tile.box_bytes() +
+              swizzled(tile.swizzle, row * tile.span_bytes() + in_box * tile.element_bytes),
+          row, column);
+  }
+}
+
+template <class K, bool kIsA>
+HG_DEVICE void copy_operand(unsigned char* destination, GlobalOperand from, int mn_begin, int k_begin) {
+  constexpr OperandTile tile = kIsA ? a_tile(K::config) : b_tile(K::config);
+  constexpr int chunk = 16 / tile.element_bytes;
+  const int row_begin = tile.major == Major::k ? mn_begin : k_begin;
+  const int column_begin = tile.major == Major::k ? k_begin : mn_begin;
+  for_own_chunks<K, kIsA>(destination, [&](unsigned char* to, int row, int column) {
     const int missing = from.extent - (column_begin + column);
     const int valid = row_begin + row < from.rows ? (missing < chunk ? (missing < 0 ? 0 : missing) : chunk) : 0;
     const int64_t offset = valid > 0 ? (row_begin + row) * from.pitch + column_begin + column : 0;
     arch::cp_async_16(to, from.data + offset * tile.element_bytes, valid * tile.element_bytes);
+  });
+}
+
+// After the wait for this thread's copies into `stage`, before the proxy fence.
+template <class K>
+HG_DEVICE void round_copied(const Context<K>& context, int stage) {
+  if constexpr (K::config.a_type == DataType::tf32) {
+    const auto round = [](unsigned char* chunk, int, int) { arch::round_tf32(chunk); };
+    for_own_chunks<K, true>(context.shared.a[stage], round);
+    for_own_chunks<K, false>(context.shared.b[stage], round);
   }
 }
 

@@ -18,6 +18,11 @@ HG_DEVICE void cp_async_wait(emulator::Line line = emulator::Line::current()) {
   emulator::cp_async_wait(kGroups, line);
 }
 
+// Rounds four floats of this CTA's shared memory to tf32 in place, to nearest even: an ordinary read and write.
+HG_DEVICE void round_tf32(void* address, emulator::Line line = emulator::Line::current()) {
+  emulator::round_tf32(address, line);
+}
+
 // Four 8x8 matrices of 16-bit elements; lane i gives the address of row i%8 of matrix i/8 (16-byte aligned).
 HG_DEVICE void stmatrix_x4(void* row, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3,
                            emulator::Line line = emulator::Line::current()) {
@@ -83,6 +88,17 @@ HG_DEVICE uint32_t pack_f16x2(float low, float high, emulator::Line line = emula
   if (std::bit_cast<uint32_t>(low) == emulator::kPoisonFloat) emulator::poisoned_accumulator(line);
   return emulator::f16_from_float(low) | static_cast<uint32_t>(emulator::f16_from_float(high)) << 16;
 }
+// The same to fp8: two bytes. What is too large becomes the largest finite number, infinities too; NaN stays NaN.
+HG_DEVICE uint16_t pack_e4m3x2(float low, float high, emulator::Line line = emulator::Line::current()) {
+  if (std::bit_cast<uint32_t>(low) == emulator::kPoisonFloat) emulator::poisoned_accumulator(line);
+  return static_cast<uint16_t>(emulator::e4m3_from_float(low) | emulator::e4m3_from_float(high) << 8);
+}
+HG_DEVICE uint16_t pack_e5m2x2(float low, float high, emulator::Line line = emulator::Line::current()) {
+  if (std::bit_cast<uint32_t>(low) == emulator::kPoisonFloat) emulator::poisoned_accumulator(line);
+  return static_cast<uint16_t>(emulator::e5m2_from_float(low) | emulator::e5m2_from_float(high) << 8);
+}
+// The bits of a 32-bit register as a float.
+HG_DEVICE float float_of_bits(uint32_t bits) { return std::bit_cast<float>(bits); }
 // The two f16 halves of `packed` as floats, exactly.
 HG_DEVICE float f16_low(uint32_t packed, emulator::Line line = emulator::Line::current()) {
   if (packed == emulator::kPoisonHalves) emulator::poisoned_accumulator(line);

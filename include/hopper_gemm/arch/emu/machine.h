@@ -56,6 +56,7 @@ void tma_store_wait_read(int groups, Line line);
 void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Line line);
 void cp_async_commit(Line line);
 void cp_async_wait(int groups, Line line);
+void round_tf32(void* unit, Line line);                                            // 16 bytes
 void shared_store(void* to, const void* value, Line line);                       // 16 bytes
 void shared_load(const void* from, void* value, Line line);                      // 16 bytes
 void cluster_load(const void* local, uint32_t rank, void* value, Line line);  // 16 bytes
@@ -67,10 +68,14 @@ void poisoned_accumulator(Line line);  // an accumulator was read before the wai
 // What an accumulator register holds between the issue of a wgmma and the wait that covers it: NaNs with a pattern.
 constexpr uint32_t kPoisonFloat = 0xFFF0DEAD;
 constexpr uint32_t kPoisonHalves = 0xFE5DFE5D;
+constexpr uint32_t kPoisonInteger = 0x8055DEAD;  // -2,141,856,083: no sum of a test comes near
+constexpr uint32_t poison_of(DataType accumulator) {
+  return accumulator == DataType::f16 ? kPoisonHalves : accumulator == DataType::s32 ? kPoisonInteger : kPoisonFloat;
+}
 
 // --- wgmma.h
 struct WgmmaCall {
-  DataType input, accumulator;
+  DataType a_type, b_type, accumulator;
   Major a_major, b_major;
   int n;
   uint64_t descriptor_a, descriptor_b;

@@ -2,7 +2,7 @@
 // An accumulator holds poison from the issue of a wgmma to the wgmma_wait that covers it.
 #pragma once
 #include "hopper_gemm/arch/emu/thread.h"
-#include "hopper_gemm/core/types.h"
+#include "hopper_gemm/core/config.h"
 
 namespace hopper_gemm::arch {
 
@@ -21,15 +21,15 @@ HG_DEVICE void register_fence(float (&)[kCount]) {}
 template <int kCount>
 HG_DEVICE void register_fence(uint32_t (&)[kCount]) {}
 
-// D (64 x kN) = A (64 x 16) * B (16 x kN) + (accumulate ? D : 0). All four warps, converged.
-template <DataType kInput, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, class T, int kCount>
+// D (64 x kN) = A (64 x 32 bytes) * B (32 bytes x kN) + (accumulate ? D : 0). All four warps, converged.
+template <DataType kTypeA, DataType kTypeB, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, class T, int kCount>
 HG_DEVICE void wgmma(T (&d)[kCount], uint64_t descriptor_a, uint64_t descriptor_b, bool accumulate,
                      emulator::Line line = emulator::Line::current()) {
-  static_assert(kN >= 8 && kN <= 256 && kN % 8 == 0);
-  static_assert(kInput == DataType::f16 || (kInput == DataType::bf16 && kAccumulator == DataType::f32));
-  static_assert(kCount == kN / (kAccumulator == DataType::f16 ? 4 : 2));
+  static_assert(valid_types(kTypeA, kTypeB, kAccumulator) && valid_tile_n(kAccumulator, kN));
+  static_assert(element_bytes(kTypeA) == 2 || (kMajorA == Major::k && kMajorB == Major::k));
+  static_assert(kCount == accumulator_registers(kAccumulator, kN));
   static_assert(sizeof(T) == 4);
-  emulator::wgmma({kInput, kAccumulator, kMajorA, kMajorB, kN, descriptor_a, descriptor_b, accumulate}, d, line);
+  emulator::wgmma({kTypeA, kTypeB, kAccumulator, kMajorA, kMajorB, kN, descriptor_a, descriptor_b, accumulate}, d, line);
 }
 
 }  // namespace hopper_gemm::arch

@@ -16,6 +16,18 @@ HG_DEVICE void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
 }
 
+// Rounds four floats of this CTA's shared memory to tf32 in place, to nearest even, as TMA does (cvt.rna.tf32 would round
+// ties away; cvt.rn.tf32 needs sm_100). Infinities and NaN stay.
+HG_DEVICE void round_tf32(void* address) {
+  uint4& unit = *reinterpret_cast<uint4*>(address);
+  uint4 bits = unit;
+  const auto rounded = [](uint32_t b) {
+    return (b & 0x7F800000u) == 0x7F800000u ? b : (b + 0xFFFu + (b >> 13 & 1u)) & ~0x1FFFu;
+  };
+  bits = {rounded(bits.x), rounded(bits.y), rounded(bits.z), rounded(bits.w)};
+  unit = bits;
+}
+
 // Four 8x8 matrices of 16-bit elements; lane i gives the address of row i%8 of matrix i/8 (16-byte aligned).
 HG_DEVICE void stmatrix_x4(void* row, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
@@ -82,6 +94,19 @@ HG_DEVICE uint32_t pack_f16x2(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
   return packed;
 }
+// The same to fp8: two bytes. What is too large becomes the largest finite number, infinities too; NaN stays NaN.
+HG_DEVICE uint16_t pack_e4m3x2(float low, float high) {
+  uint16_t packed;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+HG_DEVICE uint16_t pack_e5m2x2(float low, float high) {
+  uint16_t packed;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+// The bits of a 32-bit register as a float.
+HG_DEVICE float float_of_bits(uint32_t bits) { return __uint_as_float(bits); }
 // The two f16 halves of `packed` as floats, exactly.
 HG_DEVICE float f16_low(uint32_t packed) {
   float value;

@@ -52,7 +52,7 @@
 #define HG_REGS_124 HG_REGS_120 ", %120, %121, %122, %123"
 #define HG_REGS_128 HG_REGS_124 ", %124, %125, %126, %127"
 
-// Constraints: HG_FLOATS_r (f32 accumulators), HG_WORDS_r (packed f16 accumulators).
+// Constraints: HG_FLOATS_r (f32 accumulators), HG_WORDS_r (packed f16 and s32 accumulators).
 #define HG_FLOATS_4 "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
 #define HG_FLOATS_8 HG_FLOATS_4, "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
 #define HG_FLOATS_12 HG_FLOATS_8, "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11])
@@ -117,3 +117,19 @@
 #define HG_WORDS_60 HG_WORDS_58, "+r"(d[58]), "+r"(d[59])
 #define HG_WORDS_62 HG_WORDS_60, "+r"(d[60]), "+r"(d[61])
 #define HG_WORDS_64 HG_WORDS_62, "+r"(d[62]), "+r"(d[63])
+#define HG_WORDS_68 HG_WORDS_64, "+r"(d[64]), "+r"(d[65]), "+r"(d[66]), "+r"(d[67])
+#define HG_WORDS_72 HG_WORDS_68, "+r"(d[68]), "+r"(d[69]), "+r"(d[70]), "+r"(d[71])
+#define HG_WORDS_76 HG_WORDS_72, "+r"(d[72]), "+r"(d[73]), "+r"(d[74]), "+r"(d[75])
+#define HG_WORDS_80 HG_WORDS_76, "+r"(d[76]), "+r"(d[77]), "+r"(d[78]), "+r"(d[79])
+#define HG_WORDS_84 HG_WORDS_80, "+r"(d[80]), "+r"(d[81]), "+r"(d[82]), "+r"(d[83])
+#define HG_WORDS_88 HG_WORDS_84, "+r"(d[84]), "+r"(d[85]), "+r"(d[86]), "+r"(d[87])
+#define HG_WORDS_92 HG_WORDS_88, "+r"(d[88]), "+r"(d[89]), "+r"(d[90]), "+r"(d[91])
+#define HG_WORDS_96 HG_WORDS_92, "+r"(d[92]), "+r"(d[93]), "+r"(d[94]), "+r"(d[95])
+#define HG_WORDS_100 HG_WORDS_96, "+r"(d[96]), "+r"(d[97]), "+r"(d[98]), "+r"(d[99])
+#define HG_WORDS_104 HG_WORDS_100, "+r"(d[100]), "+r"(d[101]), "+r"(d[102]), "+r"(d[103])
+#define HG_WORDS_108 HG_WORDS_104, "+r"(d[104]), "+r"(d[105]), "+r"(d[106]), "+r"(d[107])
+#define HG_WORDS_112 HG_WORDS_108, "+r"(d[108]), "+r"(d[109]), "+r"(d[110]), "+r"(d[111])
+#define HG_WORDS_116 HG_WORDS_112, "+r"(d[112]), "+r"(d[113]), "+r"(d[114]), "+r"(d[115])
+#define HG_WORDS_120 HG_WORDS_116, "+r"(d[116]), "+r"(d[117]), "+r"(d[118]), "+r"(d[119])
+#define HG_WORDS_124 HG_WORDS_120, "+r"(d[120]), "+r"(d[121]), "+r"(d[122]), "+r"(d[123])
+#define HG_WORDS_128 HG_WORDS_124, "+r"(d[124]), "+r"(d[125]), "+r"(d[126]), "+r"(d[127])
