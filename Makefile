@@ -21,7 +21,7 @@ SETUP := .venv/ready
 endif
 
 # Installed by `make docs` and `make format` alone.
-DOCS = "mkdocs>=1.6" "mkdocs-material>=9.5" "mkdocstrings[python]>=0.27"
+DOCS = "mkdocs>=1.6" "mkdocstrings[python]>=0.27"
 FORMAT = clang-format==23.1.5
 CPP = $(shell git ls-files 'include/*.h' 'csrc/*.h' 'csrc/*.cpp' 'tests/cpp/*' 'tests/parity/*.h' 'examples/*.cpp' 'examples/*.cu' 'tools/*.cpp')
 
@@ -54,7 +54,7 @@ format-check: $(SETUP)
 
 # The documentation as a site in build/site: every link and anchor must lead somewhere.
 docs: build
-	@$(PY) -c "import mkdocs, material, mkdocstrings" 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check $(DOCS)
+	@$(PY) -c "import mkdocs, mkdocstrings" 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check $(DOCS)
 	$(PY) tools/render_docs.py --check
 	$(PY) -m mkdocs build --strict --quiet --site-dir build/site
 

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.snippets import prose
 
 import hopper_gemm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 import render_docs
+from doc_snippets import prose
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", *render_docs.pages()]
@@ -27,6 +27,10 @@ def name_of(page: Path) -> str:
 
 def test_tables_are_fresh():
     assert render_docs.main(["--check", "--tables"]) == 0
+
+
+def test_charts_are_fresh():
+    assert render_docs.main(["--check", "--charts"]) == 0
 
 
 def test_every_schedule_has_its_figure():

@@ -1,13 +1,14 @@
 """The measured tables of the documentation, as Markdown, from benchmarks/results/*.json. Nothing here invents a number.
 
 Block names: `schedules` (five schedules side by side), `ladder` (what each schedule gains over the one before it),
-`bench X [schedule]` (every row of X.json, or those of one schedule; X/Y: the first that exists), `ablation TOPIC` (one topic
-of ablation.json), `correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py.
+`errors` (every error text, from the sources), `bench X [schedule]` (every row of X.json, or those of one schedule; X/Y: the
+first that exists), `ablation TOPIC` (one topic of ablation.json), `correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py.
 """
 
 import json
 import math
 
+import doc_errors
 from sources_hash import sources_sha
 
 NOT_MEASURED = "*Not measured yet.*"
@@ -33,7 +34,7 @@ def table(name, results):
 
     kind, _, argument = name.partition(" ")
     makers = {"schedules": schedules, "ladder": ladder, "bench": bench, "ablation": ablation, "correctness": correctness}
-    makers |= doc_proofs.TABLES
+    makers |= doc_proofs.TABLES | {"errors": lambda results, argument: doc_errors.table()}
     if kind not in makers:
         raise ValueError(f"unknown table {name!r}: one of {', '.join(makers)}")
     return makers[kind](results, argument) or NOT_MEASURED

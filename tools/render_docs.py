@@ -1,8 +1,9 @@
-"""Fills the measured tables of README.md and docs/ and draws the timelines in docs/figures/. --check only compares.
+"""Fills the measured tables and the sessions of README.md and docs/, and draws docs/figures/. --check only compares.
 
-A block `<!-- table: NAME -->` ... `<!-- end -->` is written from benchmarks/results/*.json (tools/doc_tables.py says how),
-a figure docs/figures/timeline_<schedule>.svg from a timed run of the emulator (tools/doc_timelines.py). Blocks whose result
-does not exist say so. Exit status 1 if --check finds a block or figure that differs from what would be written.
+A block `<!-- table: NAME -->` ... `<!-- end -->` is written from benchmarks/results/*.json (tools/doc_tables.py says how); a
+console block is what its commands print here (tools/doc_snippets.py); charts are drawn from the results (tools/doc_charts.py),
+docs/figures/timeline_<schedule>.svg from a timed run of the emulator (tools/doc_timelines.py). Blocks whose result does not
+exist say so. Exit status 1 if --check finds something that differs from what would be written.
 """
 
 import argparse
@@ -11,10 +12,13 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import doc_charts
+import doc_snippets
 import doc_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))  # last: an installed package goes first
+PARTS = ("tables", "sessions", "charts", "timelines")
 BLOCK = re.compile(r"<!-- table: ([\w /]+?) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
@@ -32,28 +36,32 @@ def with_blocks(text, results):
     return BLOCK.sub(write, text)
 
 
-def wanted_files(tables=True, figures=True, root=ROOT):
-    """{path: text} of everything this script writes."""
-    files = {}
-    if tables:
-        results = doc_tables.load_results(root / "benchmarks" / "results")
-        files |= {path: with_blocks(path.read_text(encoding="utf-8"), results) for path in pages(root)}
-    if figures:
+def wanted_files(parts=PARTS, root=ROOT):
+    """{path: text} of everything this script writes; charts only if they are stale."""
+    results = doc_tables.load_results(root / "benchmarks" / "results")
+    figures = root / "docs" / "figures"
+    files = {path: path.read_text(encoding="utf-8") for path in pages(root)}
+    if "tables" in parts:
+        files = {path: with_blocks(text, results) for path, text in files.items()}
+    if "sessions" in parts:
+        files = {path: doc_snippets.with_sessions_run(text) for path, text in files.items()}
+    if "charts" in parts:
+        files |= {figures / name: doc_charts.figure(name, results) for name in doc_charts.stale(results, figures)}
+    if "timelines" in parts:
         import doc_timelines
 
-        files |= {root / "docs" / "figures" / name: svg for name, svg in doc_timelines.figures().items()}
+        files |= {figures / name: svg for name, svg in doc_timelines.figures().items()}
     return files
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if something is stale")
-    part = parser.add_mutually_exclusive_group()
-    part.add_argument("--tables", action="store_true", help="the blocks alone")
-    part.add_argument("--figures", action="store_true", help="the figures alone (they need the built package)")
+    for part in PARTS:
+        parser.add_argument(f"--{part}", action="append_const", const=part, dest="parts", help=f"the {part} alone")
     options = parser.parse_args(arguments)
     stale = 0
-    for path, text in wanted_files(tables=not options.figures, figures=not options.tables).items():
+    for path, text in wanted_files(options.parts or PARTS).items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale += 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError, sentence
 from ..selector import load_model
+from .arithmetic import ARITHMETIC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,9 +41,14 @@ def save_charts(result: dict[str, Any], folder: Path, kinds: Sequence[str] = ("s
         figure = draw(name, result)
         for kind in kinds:
             path = folder / f"{name}.{kind}"
-            figure.savefig(path, dpi=144, metadata={"Date": None} if kind == "svg" else None)
+            figure.savefig(path, **savefig_options(kind))
             paths.append(path)
     return paths
+
+
+def savefig_options(kind: str) -> dict[str, Any]:
+    """An SVG without the hour it was drawn at; anything else fine enough to be read."""
+    return {"metadata": {"Date": None}} if kind == "svg" else {"dpi": 144}
 
 
 def draw(name: str, result: dict[str, Any]) -> Figure:
@@ -85,8 +91,8 @@ def _tflops(row: Row, us: str = "us") -> float:
 
 def _intensity(row: Row) -> float:
     """FLOP per byte of A, B and the output, each moved once."""
-    m, n, k = row["m"], row["n"], row["k"]
-    return float(m * n * k / (m * k + k * n + m * n))
+    m, n, k, kind = row["m"], row["n"], row["k"], ARITHMETIC[row["dtype"]]
+    return float(2 * m * n * k / (kind.input.itemsize * (m * k + k * n) + kind.output.itemsize * m * n))
 
 
 def _series(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -116,13 +122,20 @@ def _style(name: str) -> dict[str, Any]:
 
 def _roofline(axes: Axes, rows: Sequence[Row], result: dict[str, Any]) -> None:
     floors = load_model()["floors"]
-    ceiling = floors["tflops"].get(result.get("mode"), floors["tflops"]["sustained"])
     bandwidth = floors["hbm_tb_per_s"]
     least, most = min(map(_intensity, rows)) / 2, max(map(_intensity, rows)) * 2
-    corner = ceiling / bandwidth
-    axes.plot([least, max(corner, least), most], [least * bandwidth, ceiling, ceiling], color="#555555", linewidth=1)
-    axes.annotate(f"{ceiling:.0f} TFLOP/s", (most, ceiling), ha="right", va="bottom", xytext=(0, 2), textcoords="offset points")
-    axes.annotate(f"{bandwidth:g} TB/s", (1.5 * least, 1.5 * least * bandwidth), ha="right", va="bottom", xytext=(-4, 2), textcoords="offset points")
+    roofs: dict[float, list[str]] = {}  # types that share a ceiling share a roof
+    mode = "burst" if result.get("mode") == "burst" else "sustained"
+    for dtype in dict.fromkeys(row["dtype"] for row in rows):
+        ceiling = float((ARITHMETIC[dtype].tflops or floors["tflops"])[mode])
+        roofs.setdefault(ceiling, []).append(dtype)
+    for ceiling, dtypes in roofs.items():
+        axes.plot([least, max(ceiling / bandwidth, least), most], [least * bandwidth, ceiling, ceiling], color="#555555", linewidth=1)
+        text = f"{ceiling:.0f} TFLOP/s" + (f" {', '.join(dtypes)}" if len(roofs) > 1 else "")
+        axes.annotate(text, (most, ceiling), ha="right", va="bottom", xytext=(0, 2), textcoords="offset points")
+    axes.annotate(
+        f"{bandwidth:g} TB/s", (1.5 * least, 1.5 * least * bandwidth), ha="right", va="bottom", xytext=(-4, 2), textcoords="offset points"
+    )
     for name, found in _series(rows).items():
         axes.scatter([_intensity(r) for r in found], [_tflops(r) for r in found], s=22, label=name, alpha=0.85, **_style(name))
     axes.set(xscale="log", yscale="log", xlabel="FLOP per byte", ylabel="TFLOP/s", title="Roofline")

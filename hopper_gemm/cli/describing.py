@@ -10,6 +10,8 @@ import typer
 
 from .. import _extension
 from .._version import __version__
+from ..bench.arithmetic import ARITHMETIC
+from ..bench.suites import Case, cases_of
 from ..device import device_info, unavailable_reason
 from ..explanation import explain_problem
 from ..plan import Request
@@ -103,28 +105,27 @@ def explain(
     m: Annotated[int, typer.Argument(metavar="M", min=1, help="Rows of the output.")],
     n: Annotated[int, typer.Argument(metavar="N", min=1, help="Columns of the output.")],
     k: Annotated[int, typer.Argument(metavar="K", min=1, help="The summed extent.")],
-    dtype: Annotated[str, typer.Option(help="bf16, fp16, tf32, fp8, fp8_fast or int8.")] = "bf16",
+    dtype: Annotated[str, typer.Option(help=f"One of {', '.join(ARITHMETIC)}.")] = "bf16",
     layout: Annotated[str, typer.Option(help="A: t is K-major, n M-major. B: n is K-major, t N-major.")] = "tn",
     schedule: Annotated[str, typer.Option(help="auto, or a schedule's name.")] = "auto",
     config: Annotated[str | None, typer.Option(help="A kernel's name or a glob.")] = None,
     sms: Annotated[int | None, typer.Option(min=1, help="SMs of the card; of the GPU here, or 132, if not given.")] = None,
 ) -> None:
     """Which kernel an M x N x K product gets, why, and why not the others."""
-    from ..bench.suites import cases_of
-
     (case,) = cases_of([(m, n, k)], [layout], [dtype])
     console.print(str(explain_problem(case.problem(), Request(schedule, config), _card(sms))))
-    if note := _contiguous_note(m, n, k, layout):
+    if note := _contiguous_note(case):
         console.print(note)
 
 
-def _contiguous_note(m: int, n: int, k: int, layout: str) -> str:
+def _contiguous_note(case: Case) -> str:
     """What `explain` takes for granted, if contiguous tensors of this shape would be refused."""
-    rows = (k if layout[0] == "t" else m, k if layout[1] == "n" else n)
-    if all(row % 8 == 0 for row in rows):
+    rows = (case.k if case.layout[0] == "t" else case.m, case.k if case.layout[1] == "n" else case.n)
+    multiple = 16 // ARITHMETIC[case.dtype].input.itemsize
+    if all(row % multiple == 0 for row in rows):
         return ""
     return (
-        f"  note    rows padded to multiples of 8 elements are assumed: contiguous ones of {rows[0]} and {rows[1]} "
+        f"  note    rows padded to multiples of {multiple} elements are assumed: contiguous ones of {rows[0]} and {rows[1]} "
         "elements break the 16-byte rule, and matmul refuses them"
     )
 

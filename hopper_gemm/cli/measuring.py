@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..bench.peers import peer_names
-from ..bench.suites import Case, cases_of, load_model_layers, load_suite, model_names, parse_extents, parse_shapes, suite_names
+from ..bench.suites import DTYPES, Case, cases_of, load_model_layers, load_suite, model_names, parse_extents, parse_shapes, suite_names
 from ..errors import OptionError, sentence
 from .output import console
 
@@ -28,7 +28,7 @@ def bench(
     model: Annotated[str | None, typer.Option(help=f"The layers of {', '.join(model_names())}.", rich_help_panel=WHAT)] = None,
     tokens: Annotated[str, typer.Option(help="With --model: the values of M; ranges as in --shapes.", rich_help_panel=WHAT)] = "1,16,128,4096",
     layouts: Annotated[str | None, typer.Option(help="Of tn, tt, nn, nt, separated by commas.", rich_help_panel=WHAT)] = None,
-    dtype: Annotated[str | None, typer.Option(help="Of bf16, fp16, tf32, fp8, fp8_fast, int8, separated by commas.", rich_help_panel=WHAT)] = None,
+    dtype: Annotated[str | None, typer.Option(help=f"Of {', '.join(DTYPES)}, separated by commas.", rich_help_panel=WHAT)] = None,
     schedule: Annotated[str, typer.Option(help="auto, all, or names separated by commas.", rich_help_panel=HOW)] = "auto",
     kernels: Annotated[str | None, typer.Option("--kernels", help="Also every kernel this glob matches.", rich_help_panel=HOW)] = None,
     peers: Annotated[
@@ -114,7 +114,7 @@ def profile(
     m: Annotated[int, typer.Argument(metavar="M", min=1, help="Rows of the output.")],
     n: Annotated[int, typer.Argument(metavar="N", min=1, help="Columns of the output.")],
     k: Annotated[int, typer.Argument(metavar="K", min=1, help="The summed extent.")],
-    dtype: Annotated[str, typer.Option(help="bf16, fp16, tf32, fp8, fp8_fast or int8.")] = "bf16",
+    dtype: Annotated[str, typer.Option(help=f"One of {', '.join(DTYPES)}.")] = "bf16",
     layout: Annotated[str, typer.Option(help="A: t is K-major, n M-major. B: n is K-major, t N-major.")] = "tn",
     schedule: Annotated[str, typer.Option(help="auto, or a schedule's name.")] = "auto",
     config: Annotated[str | None, typer.Option(help="A kernel's name or a glob.")] = None,

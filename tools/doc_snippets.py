@@ -1,4 +1,4 @@
-"""Fenced code blocks of the documentation, and what can be said about a shell command without running it.
+"""Fenced code blocks of the documentation, the shell they run in, and what can be said about a command without running it.
 
 After the language of a block stands how it is tested:
 
@@ -8,20 +8,29 @@ After the language of a block stands how it is tested:
     LANGUAGE skip: REASON      is not run; python is compiled, the names in shell commands are looked up
     console recorded: WHERE    shows what a run on a GPU printed
 
-`...` in a console block stands for any text, alone on a line for any lines.
+`...` in a console block stands for any text, alone on a line for any lines. A console block without it is kept up to date by
+tools/render_docs.py. tests/test_docs_code.py does the testing.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = {
+    "python": '"{python}"',
+    "hopper-gemm": """"{python}" -c "import sys; sys.argv[0] = 'hopper-gemm'; from hopper_gemm.__main__ import main; sys.exit(main())\"""",
+}
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # Programs of the system that a reader has.
-KNOWN = {"git", "cd", "cmake", "g++", "pip", "export", "ls", "cp"}
+KNOWN = {"git", "cd", "cmake", "g++", "pip", "export", "ls", "cp", "head", "tail"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,7 @@ class Block:
     page: Path
     line: int
     language: str
-    how: str  # "", "gpu", "run", "skip", "recorded"
+    how: str  # of the list above
     reason: str
     code: str
 
@@ -114,6 +123,36 @@ def agrees(expected: str, got: str) -> bool:
             pattern.append(".*".join(map(re.escape, line.rstrip().split("..."))) + r"[ ]*\n")
     text = "".join(line.rstrip() + "\n" for line in got.strip("\n").splitlines())
     return re.fullmatch("".join(pattern), text) is not None
+
+
+def shell(command: str, folder: Path | str) -> subprocess.CompletedProcess[str]:
+    """Runs a command as a reader would who has installed the package: `python` and `hopper-gemm` are on PATH."""
+    with tempfile.TemporaryDirectory() as programs:
+        for name, what in PROGRAMS.items():
+            path = Path(programs) / name
+            path.write_text(f'#!/bin/sh\nexec {what.format(python=sys.executable)} "$@"\n')
+            path.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "COLUMNS": "110"}
+        return subprocess.run(["bash", "-euo", "pipefail", "-c", command], capture_output=True, text=True, env=environment, cwd=folder)
+
+
+def output_of(command: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        done = shell(command, folder)
+    return done.stdout + done.stderr
+
+
+def with_sessions_run(text: str) -> str:
+    """The page with the output of its console blocks written anew, but for those that are recorded or hold `...`."""
+
+    def write(match: re.Match[str]) -> str:
+        if match.group(1).strip() != "console" or "..." in match.group(2):
+            return match.group()
+        runs = [(command, output_of(command)) for command, _ in sessions(match.group(2))]
+        blocks = ("\n".join([f"$ {command}", *(line.rstrip() for line in output.strip("\n").splitlines())]) for command, output in runs)
+        return "```console\n" + "\n".join(blocks) + "\n```"
+
+    return FENCE.sub(write, text)
 
 
 def sessions(code: str) -> list[tuple[str, str]]:
