@@ -33,14 +33,15 @@ T* aligned(std::vector<T>& data) {
 
 std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64_t seed, bool arithmetic) {
   const KernelConfig& c = kernel.config;
-  const auto pitch = [](int extent) { return static_cast<int64_t>(round_up(extent, 8) + 8); };
+  const auto pitch = [](int extent) { return static_cast<int64_t>(round_up(extent, 16) + 16); };
   const bool a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
   const bool rows = c.is_row_major();
   const int64_t a_pitch = pitch(a_k ? e.k : e.m), b_pitch = pitch(b_k ? e.k : e.n), out_pitch = pitch(rows ? e.n : e.m);
   const int64_t a_batch = a_pitch * (a_k ? e.m : e.k), b_batch = b_pitch * (b_k ? e.n : e.k), out_batch = out_pitch * (rows ? e.m : e.n);
-  std::vector<uint16_t> a(a_batch * e.batches + 64, 0x3C00), b(b_batch * e.batches + 64, 0x3C00);
+  const auto data = [&](int64_t elements) { return std::vector<uint16_t>((elements * e.batches + 64) * c.element_bytes() / 2 + 64, 0x3C00); };
+  std::vector<uint16_t> a = data(a_batch), b = data(b_batch);
   std::vector<float> out(out_batch * e.batches + 64, -7.0f);
-  const DataType out_type = seed % 4 == 3 ? DataType::f32 : is_fp8(c.a_type) ? DataType::bf16 : c.a_type;
+  const DataType out_type = seed % 4 == 3 ? DataType::f32 : c.a_type == DataType::f16 ? DataType::f16 : c.a_type == DataType::tf32 ? DataType::f32 : DataType::bf16;
   const Problem problem{.m = e.m, .n = e.n, .k = e.k, .a_type = c.a_type, .b_type = c.b_type, .output = out_type, .a = aligned(a), .a_pitch = a_pitch,
                         .a_major = c.a_major, .b = aligned(b), .b_pitch = b_pitch, .b_major = c.b_major, .out = aligned(out),
                         .out_pitch = out_pitch, .out_order = c.output, .batches = e.batches, .a_batch = a_batch, .b_batch = b_batch,
@@ -55,10 +56,10 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   if (store == Store::tma) params.out_map = emulator::encode_tensor_map(out_map_spec(c, problem));
   EmulatorOptions options{.seed = seed, .sm_count = kSmCount};
   options.protocol_only = !arithmetic;
-  std::vector<std::string> findings = emulator::run({kernel.function, plan.shape.grid, c.cluster_size(), c.threads(),
-                                                     c.shared_bytes(), c.entry_registers(), c.is_persistent(),
-                                                     c.output, true},
-                                                    params, options).findings;
+  emulator::Launch launch{kernel.function,     plan.shape.grid, c.cluster_size(), c.threads(), c.shared_bytes(),
+                          c.entry_registers(), c.is_persistent(), c.output,         true};
+  launch.operand_bytes = c.element_bytes();
+  std::vector<std::string> findings = emulator::run(launch, params, options).findings;
   if (arithmetic || !findings.empty()) return findings;
   // bf16 keeps the upper half of a float; these integers are exact in it and in f16.
   const auto value = [&](int batch, int m, int n) -> float {

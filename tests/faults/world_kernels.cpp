@@ -25,6 +25,19 @@ constexpr KernelConfig column_major(KernelConfig config) {
   config.output = OutputOrder::column_major;
   return config;
 }
+// fp8 with promoted sums: a stage is 128 elements of K, added up as a whole.
+constexpr KernelConfig promoted(KernelConfig config) {
+  config.a_type = DataType::e4m3;
+  config.b_type = DataType::e5m2;
+  config.tile_k = config.promote_k = 128;
+  config.mmas_in_flight = 0;
+  return config;
+}
+constexpr KernelConfig tf32(KernelConfig config) {
+  config.a_type = config.b_type = DataType::tf32;
+  config.tile_k = 32;
+  return config;
+}
 constexpr KernelConfig split(KernelConfig config) {
   config.cluster_k = 2;
   return config;
@@ -45,6 +58,9 @@ constexpr KernelConfig split(KernelConfig config) {
   X(cooperative_c2x1, small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::mn, 2, 1))                  \
   X(cooperative_columns, column_major(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k)))          \
   X(cooperative_halves, halves(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::k, 1, 1, Swizzle::b128, 0))) \
+  X(cooperative_promoted, promoted(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k)))            \
+  X(pingpong_promoted, promoted(small(Schedule::pingpong, 128, 3, 2, Store::tma, Major::k, Major::k)))                  \
+  X(multistage_tf32, tf32(small(Schedule::multistage, 64, 4, 1, Store::direct, Major::k, Major::k)))                    \
   X(pingpong, small(Schedule::pingpong, 64, 4, 2, Store::tma, Major::k, Major::k))                                     \
   X(pingpong_direct, small(Schedule::pingpong, 64, 4, 2, Store::direct, Major::k, Major::k))                           \
   X(pingpong_c1x2, small(Schedule::pingpong, 64, 3, 2, Store::tma, Major::mn, Major::mn, 1, 2))
