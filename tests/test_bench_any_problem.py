@@ -39,12 +39,10 @@ def small(monkeypatch):
     return dataclasses.replace
 
 
-def test_a_row_of_every_comparison_that_the_cpu_can_do(small):
+def test_a_row_of_every_comparison(small):
     done = 0
     for c in any_problem.COMPARISONS:
         c = dataclasses.replace(c, m=24, n=16, k=64 + c.k % 2)
-        if c.kind.startswith("fp8"):
-            continue  # torch._scaled_mm
         notes = []
         row = any_problem.compare(c, 3, 0, notes.append, device="cpu")
         assert notes == [] and row["ratio"] > 0 and row["difference"] < 1e-2, (c, notes)
@@ -52,7 +50,7 @@ def test_a_row_of_every_comparison_that_the_cpu_can_do(small):
         assert row["ok"] == ((row["ratio"] >= c.limit) and (not c.of_aligned or row["of_beside"] <= c.of_aligned))
         assert str(row["m"]) in any_problem.line(row)
         done += 1
-    assert done >= 13
+    assert done == len(any_problem.COMPARISONS)
 
 
 def test_wrong_results_and_errors_are_notes(small, monkeypatch):
