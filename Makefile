@@ -56,7 +56,7 @@ format-check: $(SETUP)
 docs: build
 	@$(PY) -c "import mkdocs, mkdocstrings" 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check $(DOCS)
 	$(PY) tools/render_docs.py --check
-	$(PY) -m mkdocs build --strict --quiet --site-dir build/site
+	$(PY) -m mkdocs build --strict --site-dir build/site
 
 # A source archive and a wheel for this Python and torch in dist/, checked for what they must hold and for their size.
 dist: $(SETUP)

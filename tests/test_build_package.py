@@ -120,12 +120,13 @@ def packages(tmp_path_factory):
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="data")
     (folder / archive.name.removesuffix(".tar.gz")).rename(folder / "src")
-    pip(folder, "wheel", "-w", folder, folder / "src")
+    pip("wheel", "-w", folder, folder / "src")
     return folder
 
 
-def pip(folder, command, *arguments):
-    environment = without_nvcc(HG_CMAKE_ARGS="-DHG_CUDA=OFF", HG_BUILD_DIR=str(folder / "build"), HOPPER_GEMM_KERNELS=ONE_KERNEL)
+def pip(command, *arguments):
+    """pip as a user would call it; the build folder is the usual one, so ccache knows the objects of any other clone."""
+    environment = without_nvcc(HG_CMAKE_ARGS="-DHG_CUDA=OFF", HOPPER_GEMM_KERNELS=ONE_KERNEL)
     shared = ["-q", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
     done = subprocess.run([sys.executable, "-m", "pip", command, *shared, *arguments], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -149,7 +150,7 @@ def test_the_archives_hold_what_they_must(packages, capsys):
 
 def test_an_installed_wheel_works_from_another_folder(packages, tmp_path):
     (wheel,) = packages.glob("*.whl")
-    pip(packages, "install", "--target", tmp_path / "site", wheel)
+    pip("install", "--target", tmp_path / "site", wheel)
     assert run_product(tmp_path / "site", tmp_path).is_relative_to(tmp_path / "site")
     done = subprocess.run([tmp_path / "site" / "bin" / "hopper-gemm", "--version"], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(tmp_path / "site")})  # fmt: skip
@@ -157,8 +158,8 @@ def test_an_installed_wheel_works_from_another_folder(packages, tmp_path):
 
 
 def test_an_editable_install_compiles_nothing_again(packages, tmp_path):
-    objects = {p: p.stat().st_mtime_ns for p in (packages / "build").rglob("*.o")}
-    pip(packages, "install", "--prefix", tmp_path / "prefix", "-e", packages / "src")
+    objects = {p: p.stat().st_mtime_ns for p in (packages / "src" / "build").rglob("*.o")}
+    pip("install", "--prefix", tmp_path / "prefix", "-e", packages / "src")
     (site,) = (tmp_path / "prefix").rglob("site-packages")
     assert run_product(site, tmp_path) == packages / "src" / "hopper_gemm" / "__init__.py"
     assert objects and objects == {p: p.stat().st_mtime_ns for p in objects}
