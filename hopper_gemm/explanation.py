@@ -93,7 +93,8 @@ def explain(
     Tensors on the CPU are explained for the emulator if one is in force, else for an H200.
 
     Raises:
-        What `matmul` raises for the same arguments; UnsupportedProblemError for an empty product, which runs no kernel.
+        HopperGemmError: what `matmul` raises for the same arguments.
+        UnsupportedProblemError: an empty product runs no kernel.
     """
     if others or isinstance(a, int):
         given = ", ".join(repr(x) if isinstance(x, int) else type(x).__name__ for x in (a, b, *others))

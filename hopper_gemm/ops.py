@@ -87,9 +87,10 @@ def matmul(
         `out`, or a new contiguous tensor of shape (M, N).
 
     Raises:
-        ShapeError, StrideError, AlignmentError, OverlapError, OptionError, ScheduleError, ConfigError (ValueError);
-        DTypeError, ArgumentError (TypeError); DeviceError, PrecisionError (RuntimeError);
-        UnsupportedProblemError, AutogradError (NotImplementedError). Always before anything is launched or written.
+        ValueError: as ShapeError, StrideError, AlignmentError, OverlapError, OptionError, ScheduleError, ConfigError.
+        TypeError: as DTypeError, ArgumentError.
+        RuntimeError: as DeviceError, PrecisionError.
+        NotImplementedError: as UnsupportedProblemError, AutogradError. All of them before anything is launched or written.
     """
     if _is_compiling() or not _is_plain(a, b, out):
         _check_keywords(unknown)
