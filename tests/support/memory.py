@@ -19,6 +19,11 @@ def changed(self: object) -> str:
     return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
+def whole_storage(tensor: torch.Tensor) -> torch.Tensor:
+    """Every byte of the memory a tensor lies in, also what its view leaves out."""
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+
+
 @dataclass(frozen=True)
 class Layout:
     """How a matrix lies in memory. The defaults are a contiguous one.

@@ -9,7 +9,7 @@ import torch
 import hopper_gemm
 from hopper_gemm import errors
 
-from .memory import Layout, Placed, changed
+from .memory import Layout, Placed, changed, whole_storage
 from .reference import Reference, same_bits
 
 DTYPES = {
@@ -152,6 +152,8 @@ def run(product: Product, device: str, *, twice: bool = False) -> str:
         UnsupportedProblemError: the schedule named cannot do this problem.
     """
     a, b, values = arguments(product, device)
+    inputs = {"a": a, "b": b} | {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+    before = {name: whole_storage(tensor).clone() for name, tensor in inputs.items()}
 
     def once() -> tuple[torch.Tensor, Placed | None]:
         out = None
@@ -170,4 +172,7 @@ def run(product: Product, device: str, *, twice: bool = False) -> str:
     wrong = wrong or reference.problem_with(y) or (out.damage() if out is not None else "")
     if not wrong and twice and not same_bits(y, once()[0]):
         wrong = "two runs differ"
+    for name, tensor in inputs.items() if not wrong else ():
+        if not torch.equal(whole_storage(tensor), before[name]):
+            wrong = f"{name} or the memory around it was written"
     return wrong
