@@ -37,14 +37,31 @@ inline uint16_t bits_of(DataType type, float value) {
   return type == DataType::bf16 ? emulator::bf16_from_float(value) : emulator::f16_from_float(value);
 }
 
-// Small integers (sums of products are exact in every accumulator), or roughly normal values.
-inline void fill(uint16_t* to, int count, DataType type, uint32_t seed, bool exact) {
+inline const char* type_name(DataType type) {
+  constexpr const char* names[kDataTypes] = {"bf16", "f16", "f32", "tf32", "e4m3", "e5m2", "s8", "u8", "s32"};
+  return names[static_cast<int>(type)];
+}
+
+// Small integers (sums of products are exact in every accumulator), or roughly normal values; of integers all values.
+inline void fill(unsigned char* to, int count, DataType type, uint32_t seed, bool exact) {
   uint32_t state = seed * 2654435761u + 12345u;
   const auto next = [&state] { return (state = state * 1664525u + 1013904223u) >> 8; };
   for (int i = 0; i < count; ++i) {
     float sum = -2.0f;
     for (int j = 0; j < 4; ++j) sum += static_cast<float>(next()) * 0x1p-24f;
-    to[i] = bits_of(type, exact ? static_cast<float>(next() % 5) - 2.0f : sum);
+    const uint32_t integer = exact ? next() : 0;
+    const float value = exact ? static_cast<float>(integer % 5) - 2.0f : sum;
+    uint32_t bits = 0;
+    switch (type) {
+      case DataType::bf16:
+      case DataType::f16: bits = bits_of(type, value); break;
+      case DataType::e4m3: bits = emulator::e4m3_from_float(value); break;
+      case DataType::e5m2: bits = emulator::e5m2_from_float(value); break;
+      case DataType::s8:
+      case DataType::u8: bits = integer >> 3; break;
+      default: std::memcpy(&bits, &value, sizeof bits);
+    }
+    std::memcpy(to + i * element_bytes(type), &bits, element_bytes(type));
   }
 }
 
@@ -63,43 +80,83 @@ struct Suite {
   }
 
   // --- TMA load + wgmma
-  template <DataType kInput, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, Swizzle kSwizzle>
+  template <DataType kA, DataType kB, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, Swizzle kSwizzle>
   void mma(bool exact) {
-    using Case = Mma<kInput, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>;
-    const auto operand = [&](const OperandTile& tile, uint32_t seed) {
+    using Case = Mma<kA, kB, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>;
+    const auto operand = [&](const OperandTile& tile, DataType type, uint32_t seed) {
       const int inner = tile.major == Major::k ? tile.k : tile.mn, outer = tile.rows();
-      uint16_t* data = static_cast<uint16_t*>(machine.allocate(inner * outer * 2));
-      fill(data, inner * outer, kInput, seed, exact);
-      return machine.encode({data, kInput, {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)},
-                             static_cast<uint64_t>(inner * 2), {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(outer)},
-                             kSwizzle});
+      unsigned char* data = static_cast<unsigned char*>(machine.allocate(inner * outer * tile.element_bytes));
+      fill(data, inner * outer, type, seed, exact);
+      return machine.encode({data, type, {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)},
+                             static_cast<uint64_t>(inner * tile.element_bytes),
+                             {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(outer)}, kSwizzle});
     };
     GemmParams params = output(64 * kN);
-    params.a_map = operand(Case::a, 1);
-    params.b_map = operand(Case::b, 2);
-    const bool ran = machine.launch(&mma_kernel<kInput, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>, params, 1, sizeof(typename Case::Shared));
-    const std::string types = kInput == DataType::bf16 ? "bf16_f32" : kAccumulator == DataType::f16 ? "f16_f16" : "f16_f32";
+    params.out_type = kAccumulator == DataType::s32 ? DataType::s32 : DataType::f32;
+    params.a_map = operand(Case::a, kA, 1);
+    params.b_map = operand(Case::b, kB, 2);
+    const bool ran = machine.launch(&mma_kernel<kA, kB, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>, params, 1, sizeof(typename Case::Shared));
+    std::string types = std::string(type_name(kA)) + "_";
+    if (element_bytes(kA) == 1) types += std::string(type_name(kB)) + "_";
+    types += type_name(kAccumulator);
     writer.add("mma " + types + " n" + std::to_string(kN) + (kMajorA == Major::k ? " A k" : " A mn") +
                    (kMajorB == Major::k ? " B k" : " B mn") + " swizzle " + swizzle_name(kSwizzle) + (exact ? " exact" : " random"),
                ran ? exact ? Kind::exact : Kind::random : Kind::refused, params.out, 64 * kN);
   }
-  template <DataType kInput, DataType kAccumulator, Swizzle kSwizzle>
+  template <DataType kA, DataType kB, DataType kAccumulator, Swizzle kSwizzle>
   void mma_majors() {
-    mma<kInput, kAccumulator, 64, Major::k, Major::k, kSwizzle>(true);
-    mma<kInput, kAccumulator, 64, Major::k, Major::mn, kSwizzle>(true);
-    mma<kInput, kAccumulator, 64, Major::mn, Major::k, kSwizzle>(true);
-    mma<kInput, kAccumulator, 64, Major::mn, Major::mn, kSwizzle>(true);
+    mma<kA, kB, kAccumulator, 64, Major::k, Major::k, kSwizzle>(true);
+    if constexpr (element_bytes(kA) == 2) {
+      mma<kA, kB, kAccumulator, 64, Major::k, Major::mn, kSwizzle>(true);
+      mma<kA, kB, kAccumulator, 64, Major::mn, Major::k, kSwizzle>(true);
+      mma<kA, kB, kAccumulator, 64, Major::mn, Major::mn, kSwizzle>(true);
+    }
   }
-  template <DataType kInput, DataType kAccumulator>
+  template <DataType kA, DataType kB, DataType kAccumulator>
   void mma_type() {
-    mma_majors<kInput, kAccumulator, Swizzle::b128>();
-    mma_majors<kInput, kAccumulator, Swizzle::b64>();
-    mma_majors<kInput, kAccumulator, Swizzle::b32>();
-    mma_majors<kInput, kAccumulator, Swizzle::none>();
-    mma<kInput, kAccumulator, 8, Major::k, Major::k, Swizzle::b128>(true);
-    mma<kInput, kAccumulator, 24, Major::k, Major::k, Swizzle::b128>(true);
-    mma<kInput, kAccumulator, 256, Major::k, Major::k, Swizzle::b128>(true);
-    mma<kInput, kAccumulator, 64, Major::k, Major::k, Swizzle::b128>(false);
+    mma_majors<kA, kB, kAccumulator, Swizzle::b128>();
+    mma_majors<kA, kB, kAccumulator, Swizzle::b64>();
+    mma_majors<kA, kB, kAccumulator, Swizzle::b32>();
+    mma_majors<kA, kB, kAccumulator, Swizzle::none>();
+    mma<kA, kB, kAccumulator, 8, Major::k, Major::k, Swizzle::b128>(true);
+    mma<kA, kB, kAccumulator, 24, Major::k, Major::k, Swizzle::b128>(true);
+    mma<kA, kB, kAccumulator, 256, Major::k, Major::k, Swizzle::b128>(true);
+    if constexpr (kAccumulator != DataType::s32) mma<kA, kB, kAccumulator, 64, Major::k, Major::k, Swizzle::b128>(false);
+  }
+
+  // --- floats around every boundary of the narrow formats, converted by instructions and by a TFLOAT32 tensor map
+  static float boundary(int i) {  // every sign and exponent, with bits that round down, to even both ways, and up
+    constexpr uint32_t mantissas[] = {0,        0x00001000, 0x00001001, 0x00003000, 0x00000FFF, 0x00080000, 0x00080001, 0x00180000,
+                                      0x100000, 0x00100001, 0x00200000, 0x00300000, 0x00400000, 0x00500000, 0x007FFFFF, 0x00600000};
+    const uint32_t bits = static_cast<uint32_t>(i % 512) << 23 | mantissas[i / 512];
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  static constexpr int kBoundaries = 8192;
+
+  void conversions() {
+    float* data = static_cast<float*>(machine.allocate(kBoundaries * 4));
+    for (int i = 0; i < kBoundaries; ++i) data[i] = boundary(i);
+    GemmParams params = output(kBoundaries / 2 + kBoundaries);
+    params.out_type = DataType::s32;
+    params.a = data;
+    params.k = kBoundaries;
+    const bool ran = machine.launch(&convert_kernel, params, 1, kThreads * 16);
+    writer.add("pack to e4m3 and e5m2, round to tf32", ran ? Kind::exact : Kind::refused, params.out, kBoundaries / 2 + kBoundaries);
+  }
+
+  // 16 signs and exponents from `first` on, each with every mantissa.
+  void load_tf32(const char* name, int first, Kind kind) {
+    constexpr int columns = 32, rows = 16;
+    float* data = static_cast<float*>(machine.allocate(columns * rows * 4));
+    for (int i = 0; i < columns * rows; ++i) data[i] = boundary(first + i % 16 + i / 16 % 16 * 512);
+    GemmParams params = output(2048);
+    params.out_type = DataType::s32;
+    params.a_map = machine.encode({data, DataType::tf32, {columns, rows}, columns * 4, {columns, rows}, Swizzle::b128});
+    params.order.group = columns * rows * 4;
+    const bool ran = machine.launch(&load_kernel, params, 1, sizeof(BoxShared));
+    writer.add(std::string("load of tf32: ") + name, ran ? kind : Kind::refused, params.out, 2048);
   }
 
   // --- TMA load of a box of 16-bit elements from 72 x 20, out of bounds on every side
@@ -166,9 +223,23 @@ struct Suite {
   }
 
   void run() {
-    mma_type<DataType::bf16, DataType::f32>();
-    mma_type<DataType::f16, DataType::f32>();
-    mma_type<DataType::f16, DataType::f16>();
+    using enum DataType;
+    mma_type<bf16, bf16, f32>();
+    mma_type<f16, f16, f32>();
+    mma_type<f16, f16, f16>();
+    mma_type<tf32, tf32, f32>();
+    mma_type<e4m3, e4m3, f32>();
+    mma_type<e4m3, e5m2, f32>();
+    mma_type<e5m2, e4m3, f32>();
+    mma_type<e5m2, e5m2, f32>();
+    mma_type<s8, s8, s32>();
+    mma_type<s8, u8, s32>();
+    mma_type<u8, s8, s32>();
+    mma_type<u8, u8, s32>();
+    conversions();
+    load_tf32("around 1", 120, Kind::exact);
+    load_tf32("around -1", 376, Kind::exact);
+    load_tf32("the largest numbers, infinities, NaN, negative subnormals", 248, Kind::question);
     constexpr int places[][2] = {{0, 0}, {64, 16}, {-8, -4}, {200, 0}, {0, 30}, {8, 1}, {-16, 7}, {3, 1}, {4, 0}, {-5, 7}};
     for (const auto& [k, m] : places) {
       load(Swizzle::b128, 64, k, m, Kind::exact);

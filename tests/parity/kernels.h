@@ -1,6 +1,8 @@
 // Kernels of single instructions, written against arch/: the same source runs on the card and in the emulator, and what
 // they leave in memory is compared word by word.
 #pragma once
+#include <type_traits>
+
 #include "hopper_gemm/arch/isa.h"
 #include "hopper_gemm/core/params.h"
 #include "hopper_gemm/core/swizzle.h"
@@ -30,19 +32,19 @@ HG_DEVICE void put(const GemmParams& params, int64_t index, uint32_t word) {
   arch::store_global(static_cast<uint32_t*>(params.out) + index, word);
 }
 
-// --- TMA load of both operands, then K = 64 of wgmma; the accumulator as f32, row-major 64 x kN.
-template <DataType kInput, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, Swizzle kSwizzle>
+// --- TMA load of both operands, then 128 bytes of K of wgmma; the accumulator as f32 (or s32), row-major 64 x kN.
+template <DataType kA, DataType kB, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, Swizzle kSwizzle>
 struct Mma {
-  static constexpr int kM = 64, kK = 64;
-  static constexpr OperandTile a = {kMajorA, kSwizzle, 2, kM, kK}, b = {kMajorB, kSwizzle, 2, kN, kK};
+  static constexpr int kM = 64, kBytes = element_bytes(kA), kK = 128 / kBytes;
+  static constexpr OperandTile a = {kMajorA, kSwizzle, kBytes, kM, kK}, b = {kMajorB, kSwizzle, kBytes, kN, kK};
   struct Shared {
-    alignas(1024) unsigned char a[kM * kK * 2];
-    alignas(1024) unsigned char b[kN * kK * 2];
+    alignas(1024) unsigned char a[kM * 128];
+    alignas(1024) unsigned char b[kN * 128];
     arch::Barrier full;
   };
 };
 
-template <class Case, DataType kInput, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB>
+template <class Case, DataType kA, DataType kB, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB>
 HG_DEVICE void multiply(const GemmParams& params) {
   constexpr OperandTile a = Case::a, b = Case::b;
   auto& shared = arch::dynamic_shared<typename Case::Shared>();
@@ -57,7 +59,7 @@ HG_DEVICE void multiply(const GemmParams& params) {
   arch::barrier_wait(shared.full, 0, {arch::Wait::full, 0});
   arch::cta_sync();
   constexpr bool kHalves = kAccumulator == DataType::f16;
-  constexpr int kRegisters = kN / (kHalves ? 4 : 2);
+  constexpr int kRegisters = accumulator_registers(kAccumulator, kN), kStep = kMmaKBytes / Case::kBytes;
   const uint64_t at_a = a.descriptor() | descriptor_start(arch::shared_address(shared.a));
   const uint64_t at_b = b.descriptor() | descriptor_start(arch::shared_address(shared.b));
   const int thread = static_cast<int>(arch::thread_index());
@@ -65,8 +67,8 @@ HG_DEVICE void multiply(const GemmParams& params) {
   const auto run = [&](auto& d) {
     arch::register_fence(d);
     arch::wgmma_fence();
-    HG_UNROLL for (int k = 0; k < 64; k += 16)
-      arch::wgmma<kInput, kAccumulator, kN, kMajorA, kMajorB>(d, at_a + (a.offset_bytes(0, k) >> 4),
+    HG_UNROLL for (int k = 0; k < Case::kK; k += kStep)
+      arch::wgmma<kA, kB, kAccumulator, kN, kMajorA, kMajorB>(d, at_a + (a.offset_bytes(0, k) >> 4),
                                                               at_b + (b.offset_bytes(0, k) >> 4), k > 0);
     arch::wgmma_commit();
     arch::wgmma_wait<0>();
@@ -81,16 +83,38 @@ HG_DEVICE void multiply(const GemmParams& params) {
       put(params, place + 1, arch::f16_high(d[j]));
     }
   } else {
-    float d[kRegisters];
+    std::conditional_t<kAccumulator == DataType::s32, uint32_t, float> d[kRegisters];
     run(d);
     HG_UNROLL for (int i = 0; i < kRegisters; ++i)
       put(params, (row + 8 * (i / 2 % 2)) * kN + 8 * (i / 4) + column + i % 2, d[i]);
   }
 }
 
-template <DataType kInput, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, Swizzle kSwizzle>
+template <DataType kA, DataType kB, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, Swizzle kSwizzle>
 HG_KERNEL(kThreads) mma_kernel(HG_PARAM(GemmParams) params) {
-  multiply<Mma<kInput, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>, kInput, kAccumulator, kN, kMajorA, kMajorB>(params);
+  multiply<Mma<kA, kB, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>, kA, kB, kAccumulator, kN, kMajorA, kMajorB>(params);
+}
+
+// --- conversions of params.n floats at params.a: a word of two e4m3 and two e5m2, then four floats rounded to tf32.
+HG_KERNEL(kThreads) convert_kernel(HG_PARAM(GemmParams) params) {
+  struct Units {
+    arch::Piece unit[kThreads];
+  };
+  Units& shared = arch::dynamic_shared<Units>();
+  const float* from = static_cast<const float*>(params.a);
+  const int thread = static_cast<int>(arch::thread_index());
+  for (int i = thread; i < params.k / 4; i += kThreads) {
+    arch::Piece& unit = shared.unit[thread];
+    arch::shared_store(unit, arch::load_global(reinterpret_cast<const arch::Piece*>(from + 4 * i)));
+    arch::round_tf32(&unit);
+    const arch::Piece rounded = arch::shared_load(unit);
+    HG_UNROLL for (int j = 0; j < 4; j += 2) {
+      const float low = arch::load_global(from + 4 * i + j), high = arch::load_global(from + 4 * i + j + 1);
+      const uint32_t e4m3 = arch::pack_e4m3x2(low, high), e5m2 = arch::pack_e5m2x2(low, high);
+      put(params, 2 * i + j / 2, e4m3 | e5m2 << 16);
+    }
+    HG_UNROLL for (int j = 0; j < 4; ++j) put(params, params.k / 2 + 4 * i + j, rounded.word[j]);
+  }
 }
 
 // --- TMA load of one box at the coordinates that travel in params.order (and a_step: the matrix), with `group` bytes announced; shared memory as words.
