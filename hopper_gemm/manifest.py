@@ -27,7 +27,7 @@ from .row import (
 )
 
 __all__ = [
-    "ABLATION", "CANDIDATES", "DEFAULT", "ELEMENT_BYTES", "FP8_PROMOTION", "LAYOUTS", "MANIFESTS", "SCHEDULES",
+    "ABLATION", "DEFAULT", "ELEMENT_BYTES", "FP8_PROMOTION", "LAYOUTS", "MANIFESTS", "SCHEDULES",
     "SWIZZLE_SPANS", "Row", "as_dict", "default_consumers", "default_swizzle", "kernel", "layout", "majors", "name",
     "pair_name", "pair_types", "readable_majors", "selected",
 ]  # fmt: skip

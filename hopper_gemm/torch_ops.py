@@ -116,8 +116,8 @@ def _register(name: str, kernel: Callable[..., Any], fake: Callable[..., Any], a
         library.impl(name, kernel, key)
     torch.library.register_fake(f"hopper_gemm::{name}", fake, lib=library)
     library.impl(name, autograd, "Autograd", with_keyset=True)
-    for device, key in (("cuda", torch._C.DispatchKey.AutocastCUDA), ("cpu", torch._C.DispatchKey.AutocastCPU)):
-        library.impl(name, _autocast(device, key, op), key.name)
+    for device, autocast in (("cuda", torch._C.DispatchKey.AutocastCUDA), ("cpu", torch._C.DispatchKey.AutocastCPU)):
+        library.impl(name, _autocast(device, autocast, op), autocast.name)
 
 
 _register("matmul", _matmul, _fake_matmul, _autograd_matmul)
