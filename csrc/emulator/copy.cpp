@@ -126,7 +126,7 @@ void async_proxy_fence(Line) {
 
 void poisoned_accumulator(Line line) {
   report(Finding::accumulator,
-         "accumulator read before the wgmma_wait that covers it, by " + who(self()) + " at " + place(line),
+         "accumulator read before the wgmma_wait that covers it, or before anything was written to it, by " + who(self()) + " at " + place(line),
          "poison" + place(line));
 }
 

@@ -200,6 +200,10 @@ void bind(WarpgroupOperation& operation, const WgmmaCall& call, uint32_t* regist
     report(Finding::wgmma_fence, "missing wgmma_fence before the wgmma at " + place(line) + " by " + who(thread) +
                ": its accumulator registers may have been written since the last one",
            "wgmma fence" + place(line));
+  if (call.accumulate && still_poisoned(*operation.accumulator, registers))
+    report(Finding::accumulator,
+           "wgmma at " + place(line) + " by " + who(thread) + " adds to accumulators that nothing has written",
+           "accumulator unwritten" + place(line));
   const int t = static_cast<int>(thread.view.thread) % kWarpgroupThreads;
   if (t == 0) operation.accumulator->sum = sum_of(thread, registers);
   if (!machine->options.protocol_only) take_fragment(*operation.accumulator, t, registers);

@@ -13,6 +13,7 @@ struct Plan {
 
 template <DataType kTypeA, DataType kTypeB, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, class T, int kCount>
 HG_DEVICE void multiply(T (&d)[kCount], uint64_t a, uint64_t b) {
+  arch::unwritten_registers<kAccumulator>(d);
   arch::register_fence(d);
   arch::wgmma_fence();
   arch::wgmma<kTypeA, kTypeB, kAccumulator, kN, kMajorA, kMajorB>(d, a, b, false);

@@ -116,7 +116,7 @@ struct MmaShared {
   alignas(1024) unsigned char a[64 * 128], b[64 * 128];
   arch::Barrier full;
 };
-enum class MmaFault { none, no_wait_full, no_mma_wait, no_fence, overwrite, outside };
+enum class MmaFault { none, no_wait_full, no_mma_wait, no_fence, overwrite, outside, unwritten };
 
 // One k64 block; then, if asked, the fault.
 template <MmaFault kFault>
@@ -135,6 +135,7 @@ void mma_kernel(const GemmParams& params) {
   constexpr OperandTile tile = {Major::k, Swizzle::b128, 2, 64, 64};
   const uint32_t at = arch::shared_address(shared.a) + (kFault == MmaFault::outside ? 65536 : 0);
   float d[32] = {};
+  if (kFault == MmaFault::unwritten) arch::unwritten_registers<DataType::f32>(d);
   if (kFault != MmaFault::no_fence) arch::wgmma_fence();
   arch::wgmma<DataType::bf16, DataType::bf16, DataType::f32, 64, Major::k, Major::k>(
       d, tile.descriptor() | descriptor_start(at), tile.descriptor() | descriptor_start(arch::shared_address(shared.b)), true);
@@ -205,6 +206,7 @@ inline void test_faults() {
   CHECK(clean(run_mma<MmaFault::none>()));
   CHECK(found(first_finding(run_mma<MmaFault::no_wait_full>), {"early-read: reads bytes", "wgmma", "after TMA load"}));
   CHECK(found(run_mma<MmaFault::no_mma_wait>(), {"accumulator read before the wgmma_wait"}));
+  CHECK(found(run_mma<MmaFault::unwritten>(), {"adds to accumulators that nothing has written"}));
   CHECK(found(run_mma<MmaFault::no_fence>(), {"missing wgmma_fence"}));
   CHECK(found(run_mma<MmaFault::overwrite>(), {"overwrites bytes that an operation in flight still reads", "TMA load", "after wgmma"}));
   CHECK(found(run_mma<MmaFault::outside>(), {"descriptor of A reads", "outside the CTA's"}));

@@ -1,6 +1,7 @@
 """Builds the world (world.cpp) over a patched copy of the sources and reads what it prints.
 
-A fault is a patch file: `patches/<name>.patch`, a diff against include/ and csrc/dispatch/ below three header lines:
+A fault is a patch file in `patches/` or `outside/`: a diff against include/ and csrc/dispatch/ below three header lines
+(what follows them, up to the diff, is for the reader):
 
     fault: what is wrong, in words
     kernels: names of world.h
@@ -20,7 +21,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-PATCHES = HERE / "patches"
 BUILD = ROOT / "build" / "faults"
 DISPATCH = ("operands.cpp", "operands.h", "pack_job.cpp", "pack.h", "plan.h", "problem_error.h", "text.h")
 COPIED = ("include", *(f"csrc/dispatch/{name}" for name in DISPATCH))
@@ -50,10 +50,11 @@ class Run:
 
 def faults() -> list[Fault]:
     found = []
-    for path in sorted(PATCHES.glob("*.patch")):
+    for path in [*sorted(HERE.glob("patches/*.patch")), *sorted(HERE.glob("outside/*.patch"))]:
         header = dict(line.split(": ", 1) for line in path.read_text().splitlines()[:3])
         kernels, finds = header["kernels"].split(), frozenset(header["finds"].split())
-        found.append(Fault(path.stem, header["fault"], tuple(kernels), finds, path))
+        name = path.stem if path.parent.name == "patches" else f"outside/{path.stem}"
+        found.append(Fault(name, header["fault"], tuple(kernels), finds, path))
     return found
 
 

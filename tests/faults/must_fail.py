@@ -1,6 +1,6 @@
 """The proof of the checker: every seeded fault must be found, in every kernel it applies to, under its right name.
 
-    python tests/faults/must_fail.py [--seeds N] [--jobs N] [FAULT ...]
+    python tests/faults/must_fail.py [--seeds N] [--jobs N] [FAULT ...]   # names or globs: "outside/*"
 
 Prints a table (fault, kernel, share of seeds that find it, first message) and, last, `faults: N found: N missed: 0`.
 """
@@ -11,6 +11,7 @@ import argparse
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -62,11 +63,11 @@ def show(outcome: Outcome) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="faults to try; all if none is given")
+    parser.add_argument("names", nargs="*", help="faults to try, names or globs; all if none is given")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    chosen = [fault for fault in faults() if not options.names or fault.name in options.names]
+    chosen = [fault for fault in faults() if not options.names or any(fnmatch(fault.name, name) for name in options.names)]
     objects = all_objects()
     with ThreadPoolExecutor(options.jobs) as pool:
         clean = pool.submit(patched, None, objects, None, "--seeds", options.seeds)

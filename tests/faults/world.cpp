@@ -22,8 +22,10 @@ struct Extents {
 };
 
 // Ragged at every edge; rings of 3 or 4 stages wrap more than twice, persistent CTAs do several tiles on two SMs. The
-// second and third are stored directly: N is not whole 16 bytes. The third is a batch.
-constexpr Extents kShapes[] = {{200, 136, 584}, {330, 92, 200}, {65, 250, 328, 2}, {264, 128, 456}};
+// second and third are stored directly: N is not whole 16 bytes, and odd, so that a row ends within a pair. The third is a
+// batch. The last one has a single k-block: shorter than any ring, and nothing at all for one half of a split K.
+constexpr Extents kShapes[] = {{200, 136, 584}, {330, 91, 200}, {65, 251, 328, 2}, {264, 128, 456}, {130, 72, 40}};
+constexpr int kShapeCount = sizeof kShapes / sizeof kShapes[0];
 constexpr int kSmCount = 2;
 
 template <class T>
@@ -47,7 +49,8 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
                         .out_pitch = out_pitch, .out_order = c.output, .batches = e.batches, .a_batch = a_batch, .b_batch = b_batch,
                         .out_batch = out_batch};
   const Store store = store_path(c, problem);
-  const Plan plan = make_plan(c, problem, {.group = 2}, store, [&] { return kSmCount / c.cluster_size(); });
+  const Raster raster = seed % 3 == 1 ? Raster::along_n : Raster::along_m;
+  const Plan plan = make_plan(c, problem, {.raster = raster, .group = 2}, store, [&] { return kSmCount / c.cluster_size(); });
   GemmParams params = make_params(problem, plan.order, store);
   if (c.uses_tma()) {
     params.a_map = emulator::encode_tensor_map(a_map_spec(c, problem));
@@ -143,7 +146,7 @@ int main(int argc, char** argv) {
     const WorldKernel& kernel = *k;
     if (kernel.function == nullptr || !listed(names, kernel.name)) continue;
     for (int seed = first; seed < first + seeds; ++seed) {
-      const Extents& e = kShapes[seed % 4];
+      const Extents& e = kShapes[seed % kShapeCount];
       std::printf("run %s %d %dx%dx%d\n", kernel.name, seed, e.m, e.n, e.k);
       for (const std::string& finding : run(kernel, e, seed, arithmetic)) {
         std::string line = finding;

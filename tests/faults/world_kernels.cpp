@@ -38,12 +38,16 @@ constexpr KernelConfig tf32(KernelConfig config) {
   config.tile_k = 32;
   return config;
 }
+constexpr KernelConfig wide(KernelConfig config) {
+  config.tile_n = 192;
+  return config;
+}
 constexpr KernelConfig split(KernelConfig config) {
   config.cluster_k = 2;
   return config;
 }
 
-// X(name, config)
+// X(name, config). cooperative_wide is not small on purpose: three panels a tile, and stages beyond 128 KB.
 #define HG_WORLD(X)                                                                                                    \
   X(multistage, small(Schedule::multistage, 64, 3, 1, Store::direct, Major::k, Major::k))                              \
   X(multistage_2wg_mn, small(Schedule::multistage, 128, 4, 2, Store::tma, Major::mn, Major::mn))                       \
@@ -57,6 +61,7 @@ constexpr KernelConfig split(KernelConfig config) {
   X(cooperative_plain, small(Schedule::cooperative, 128, 3, 2, Store::direct, Major::mn, Major::k, 1, 1, Swizzle::none)) \
   X(cooperative_c2x1, small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::mn, 2, 1))                  \
   X(cooperative_columns, column_major(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k)))          \
+  X(cooperative_wide, wide(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::mn)))                    \
   X(cooperative_halves, halves(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::k, 1, 1, Swizzle::b128, 0))) \
   X(cooperative_promoted, promoted(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k)))            \
   X(pingpong_promoted, promoted(small(Schedule::pingpong, 128, 3, 2, Store::tma, Major::k, Major::k)))                  \

@@ -39,6 +39,10 @@ struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::co
   static constexpr KernelConfig c = K::config;
   typename AccumulatorRegister<c.accumulator>::type d[c.mma_blocks()][c.mma_registers()];
 
+  HG_DEVICE Accumulator() {
+    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) arch::unwritten_registers<c.accumulator>(d[block]);
+  }
+
   // Row 16 * warp + lane / 4 + 8 * half of the block, columns 8 * group + 2 * (lane % 4) and the next
   // (fragment layout: arch/ptx/wgmma.h).
   HG_DEVICE Pair pair(int block, int group, int half) const {

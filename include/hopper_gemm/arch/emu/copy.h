@@ -99,13 +99,13 @@ HG_DEVICE uint16_t pack_e5m2x2(float low, float high, emulator::Line line = emul
 }
 // The bits of a 32-bit register as a float.
 HG_DEVICE float float_of_bits(uint32_t bits) { return std::bit_cast<float>(bits); }
-// The two f16 halves of `packed` as floats, exactly.
-HG_DEVICE float f16_low(uint32_t packed, emulator::Line line = emulator::Line::current()) {
-  if (packed == emulator::kPoisonHalves) emulator::poisoned_accumulator(line);
+// The two f16 halves of `packed` as floats, exactly. Poison stays poison: who uses it is reported, who drops it is not.
+HG_DEVICE float f16_low(uint32_t packed) {
+  if (packed == emulator::kPoisonHalves) return std::bit_cast<float>(emulator::kPoisonFloat);
   return emulator::float_from_f16(static_cast<uint16_t>(packed));
 }
-HG_DEVICE float f16_high(uint32_t packed, emulator::Line line = emulator::Line::current()) {
-  if (packed == emulator::kPoisonHalves) emulator::poisoned_accumulator(line);
+HG_DEVICE float f16_high(uint32_t packed) {
+  if (packed == emulator::kPoisonHalves) return std::bit_cast<float>(emulator::kPoisonFloat);
   return emulator::float_from_f16(static_cast<uint16_t>(packed >> 16));
 }
 

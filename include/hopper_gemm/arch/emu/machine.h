@@ -63,9 +63,10 @@ void cluster_load(const void* local, uint32_t rank, void* value, Line line);  //
 void stmatrix(void* row, const uint32_t* registers, int count, bool transposed, Line line);
 void load_global(const void* address, void* value, int bytes, Line line);
 void store_global(void* address, const void* value, int bytes, Line line);
-void poisoned_accumulator(Line line);  // an accumulator was read before the wait that covers it
+void poisoned_accumulator(Line line);  // an accumulator was used before the wait that covers it, or before it was written
 
-// What an accumulator register holds between the issue of a wgmma and the wait that covers it: NaNs with a pattern.
+// What an accumulator register holds before it is written, and between the issue of a wgmma and the wait that covers it:
+// NaNs with a pattern.
 constexpr uint32_t kPoisonFloat = 0xFFF0DEAD;
 constexpr uint32_t kPoisonHalves = 0xFE5DFE5D;
 constexpr uint32_t kPoisonInteger = 0x8055DEAD;  // -2,141,856,083: no sum of a test comes near

@@ -1,6 +1,8 @@
 // Emulated counterpart of arch/ptx/wgmma.h: warpgroup matrix multiply on shared-memory operands named by descriptors.
 // An accumulator holds poison from the issue of a wgmma to the wgmma_wait that covers it.
 #pragma once
+#include <bit>
+
 #include "hopper_gemm/arch/emu/thread.h"
 #include "hopper_gemm/core/config.h"
 
@@ -13,6 +15,12 @@ HG_DEVICE void wgmma_commit(emulator::Line line = emulator::Line::current()) { e
 template <int kGroups>
 HG_DEVICE void wgmma_wait(emulator::Line line = emulator::Line::current()) {
   emulator::wgmma_wait(kGroups, line);
+}
+
+// Accumulators that nothing has written yet hold poison: adding to them or storing them is reported.
+template <DataType kAccumulator, class T, int kCount>
+HG_DEVICE void unwritten_registers(T (&d)[kCount]) {
+  for (T& each : d) each = std::bit_cast<T>(emulator::poison_of(kAccumulator));
 }
 
 // Keeps the GPU's compiler from moving accumulator accesses; opaque calls do that here.

@@ -20,6 +20,10 @@ HG_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kGroups) : "memory");
 }
 
+// Accumulators that nothing has written yet: no instruction here, poison in the emulator.
+template <DataType kAccumulator, class T, int kCount>
+HG_DEVICE void unwritten_registers(T (&)[kCount]) {}
+
 // Keeps the compiler from moving accumulator accesses across this point (without it ptxas inserts waits: C7514, C7517).
 template <int kCount>
 HG_DEVICE void register_fence(float (&d)[kCount]) {
