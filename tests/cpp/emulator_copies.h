@@ -115,7 +115,7 @@ inline void store_kernel(const GemmParams& params) {
 
 inline void test_store_clipping() {
   constexpr int columns = 72, rows = 20, pitch = 80;
-  for (const auto& [n, m] : {std::pair{0, 0}, {16, 8}, {64, 16}, {-8, -4}, {72, 0}}) {
+  for (const auto& [n, m] : {std::pair{0, 0}, {16, 8}, {64, 16}, {72, 0}}) {
     std::vector<uint16_t> data(pitch * rows, 0xEEEE);
     GemmParams params{};
     params.out_map = copy_map(data.data(), columns, rows, pitch);

@@ -27,6 +27,13 @@ void tx_kernel(const GemmParams& params) {
   arch::cta_sync();
 }
 
+// A box that starts within 16 bytes of a row.
+inline void misplaced_load_kernel(const GemmParams& params) {
+  CopyShared& shared = arch::dynamic_shared<CopyShared>();
+  set_up(shared, 1);
+  if (arch::thread_index() == 0) arch::tma_load(shared.box, params.a_map, shared.full, 4, 0);
+}
+
 // Announces the bytes of one of two loads: the phase completes without the other.
 inline void late_bytes_kernel(const GemmParams& params) {
   CopyShared& shared = arch::dynamic_shared<CopyShared>();
@@ -188,6 +195,10 @@ inline void test_faults() {
   CHECK(clean(run_kernel(tx_kernel<2048>, params, sizeof(CopyShared))));
   CHECK(found(run_kernel(tx_kernel<4096>, params, sizeof(CopyShared)), {"deadlock", "2048 tx bytes outstanding"}));
   CHECK(found(run_kernel(tx_kernel<1024>, params, sizeof(CopyShared)), {"1024 more bytes arrived than barrier_arrive_expect announced"}));
+  CHECK(found(run_kernel(misplaced_load_kernel, params, sizeof(CopyShared)), {"illegal instruction", "whole 16 bytes of a row"}));
+  GemmParams before = params;  // store_kernel stores at (m, n)
+  before.m = -4;
+  CHECK(found(run_kernel(store_kernel, before, sizeof(CopyShared)), {"illegal instruction", "a store does not start before the tensor"}));
   const auto late = [&](uint64_t seed) { return run_kernel(late_bytes_kernel, params, sizeof(CopyShared), {.seed = seed}); };
   CHECK(found(first_finding(late), {"too few bytes were announced"}));
   CHECK(found(run_kernel(over_arrival_kernel, {}, sizeof(CopyShared)), {"over-arrival"}));
