@@ -45,7 +45,7 @@ struct Layout {
     std::conditional_t<kAccumulator == DataType::f16, uint32_t, float> d[kN / (kAccumulator == DataType::f16 ? 4 : 2)];
     arch::wgmma_fence();
     for (int k = 0; k < kLayoutK; k += 16)
-      arch::wgmma<kInput, kAccumulator, kN, kA, kB>(
+      arch::wgmma<kInput, kInput, kAccumulator, kN, kA, kB>(
           d, a.descriptor() | descriptor_start(arch::shared_address(shared.a) + a.offset_bytes(0, k)),
           b.descriptor() | descriptor_start(arch::shared_address(shared.b) + b.offset_bytes(0, k)), k > 0);
     arch::wgmma_commit();
