@@ -1,14 +1,18 @@
-"""How a 2-D tensor lies in memory, and whether a kernel can address it.
+"""How the matrices of a product lie in memory, and whether a kernel can address them there.
 
 An operand has a K index and an outer index (M of A, N of B). It is K-major if K is contiguous, MN-major if the outer
 index is. The stride of a size-1 dimension means nothing (torch leaves it arbitrary), so a row or a column can be both.
+What no kernel reads in place is packed first (packing.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from math import gcd
 
-from .errors import AlignmentError, OverlapError, StrideError, sentence
+from .errors import OverlapError, sentence
 
 ALIGNMENT_BYTES = 16  # of pitch and pointer: cuTensorMapEncodeTiled's rule for globalStrides and globalAddress
 MAX_PITCH_BYTES = 1 << 40
@@ -19,12 +23,18 @@ MN_MAJOR = "mn"
 
 @dataclass(frozen=True)
 class Matrix:
-    """A 2-D tensor as addressing sees it: sizes and strides in elements, for messages its argument name."""
+    """A matrix, or a batch of them, as addressing sees it: sizes and strides in elements.
 
-    name: str
+    Args:
+        batch: elements from one matrix to the next, 0 if there is one or all are the same; None if no one number says it.
+        aligned: the first element lies on a 16-byte boundary.
+    """
+
     shape: tuple[int, int]
     stride: tuple[int, int]
     element_bytes: int
+    batch: int | None = 0
+    aligned: bool = True
 
     def is_contiguous_along(self, dim: int) -> bool:
         return self.stride[dim] == 1 or self.shape[dim] == 1
@@ -37,150 +47,128 @@ class Matrix:
         pitch = self.pitch(inner)
         if pitch is None:
             return True
-        pitch_bytes = pitch * self.element_bytes
-        aligned = pitch_bytes % ALIGNMENT_BYTES == 0
-        return aligned and self.shape[inner] <= pitch and pitch_bytes < MAX_PITCH_BYTES
+        return self._is_legal_distance(pitch) and self.shape[inner] <= pitch
+
+    def is_readable_along(self, inner: int) -> bool:
+        """Whether TMA and cp.async can read it in place with `inner` as the contiguous dimension."""
+        batch_fits = self.batch is not None and self._is_legal_distance(self.batch)
+        return self.aligned and batch_fits and self.is_contiguous_along(inner) and self.pitch_is_legal(inner)
+
+    def _is_legal_distance(self, elements: int) -> bool:
+        distance = elements * self.element_bytes
+        return distance % ALIGNMENT_BYTES == 0 and distance < MAX_PITCH_BYTES
 
 
-def operand_majors(matrix: Matrix, k_dim: int, asked: str) -> tuple[str, ...]:
-    """The ways a kernel can read `matrix`, best first: ("k",), ("mn",) or, for a row or column, both.
+def operand_majors(matrix: Matrix, k_dim: int) -> tuple[str, ...]:
+    """The ways a kernel can read `matrix` in place, best first: ("k",), ("mn",), both for a row or column, or none.
 
     Args:
         matrix: operand with its K index in dimension `k_dim`.
-        asked: the schedule or config the caller named, for the text.
-
-    Raises:
-        StrideError: neither dimension is contiguous, or a stride is 0 (an expanded tensor).
-        AlignmentError: the pitch is not a multiple of 16 bytes.
     """
     inner_of = {K_MAJOR: k_dim, MN_MAJOR: 1 - k_dim}
-    contiguous = [major for major, dim in inner_of.items() if matrix.is_contiguous_along(dim)]
-    legal = tuple(major for major in contiguous if matrix.pitch_is_legal(inner_of[major]))
-    if legal:
-        return legal
-    raise _unreadable(matrix, [inner_of[major] for major in contiguous], asked)
+    return tuple(m for m, dim in inner_of.items() if m in majors_of(matrix) and matrix.is_readable_along(dim))
 
 
-def output_is_row_major(matrix: Matrix) -> bool:
-    """True for a row-major `out`, False for a column-major one.
+def majors_of(matrix: Matrix) -> tuple[str, ...]:
+    """The majors that kernels of this element size read at all: wgmma transposes 16-bit operands alone."""
+    return (K_MAJOR, MN_MAJOR) if matrix.element_bytes == 2 else (K_MAJOR,)
+
+
+def packed_majors(matrix: Matrix, k_dim: int) -> tuple[str, ...]:
+    """The ways a packed copy of `matrix` can lie, the one that is cheapest to make first."""
+    majors = majors_of(matrix)
+    k_stride, outer_stride = matrix.stride[k_dim], matrix.stride[1 - k_dim]
+    transposed = 0 < outer_stride < k_stride and matrix.shape[1 - k_dim] > 1
+    return majors[::-1] if transposed else majors
+
+
+def output_is_row_major(matrix: Matrix) -> bool | None:
+    """True for a row-major `out`, False for a column-major one, None for one that kernels do not write in place.
 
     Raises:
-        StrideError: neither dimension is contiguous.
         OverlapError: elements of `out` share memory with each other.
     """
     for inner in (1, 0):
-        if not matrix.is_contiguous_along(inner):
-            continue
         pitch = matrix.pitch(inner)
-        if pitch is None or pitch >= matrix.shape[inner]:
-            return inner == 1
-    if any(stride == 0 and size > 1 for stride, size in zip(matrix.stride, matrix.shape)):
+        if matrix.is_contiguous_along(inner) and (pitch is None or pitch >= matrix.shape[inner]):
+            return inner == 1 if matrix.batch is not None else None
+    return None
+
+
+def check_no_self_overlap(shape: Sequence[int], stride: Sequence[int]) -> None:
+    """Refuses an `out` of which several elements may be the same memory.
+
+    Raises:
+        OverlapError.
+    """
+    dims = sorted((s, size) for s, size in zip(stride, shape) if size > 1)
+    reach = 0  # of the dimensions so far, from the first element to the last
+    apart = 0 not in shape
+    for s, size in dims:
+        apart = apart and s > reach
+        reach += (size - 1) * s
+    if not apart and len(dims) == 2 and dims[0][0] > 0:
+        # Two dimensions meet where i * s0 = j * s1: the first time at i = s1 / g, j = s0 / g.
+        (s0, n0), (s1, n1) = dims
+        step = gcd(s0, s1)
+        apart = s1 // step >= n0 or s0 // step >= n1
+    if not apart and 0 not in shape:
         raise OverlapError(
             sentence(
                 "out overlaps itself: several of its elements are the same memory",
-                got=f"out of shape {matrix.shape} with strides {matrix.stride}",
+                got=f"out of shape {tuple(shape)} with strides {tuple(stride)}",
                 expected="one memory location per element",
                 fix="pass a tensor that was not made by expand()",
             )
         )
-    raise StrideError(
-        sentence(
-            "out has no contiguous dimension, and kernels write rows or columns of adjacent elements",
-            got=f"out of shape {matrix.shape} with strides {matrix.stride}",
-            expected="stride 1 in one dimension and, in the other, at least that dimension's size",
-            fix="pass a contiguous tensor and copy the result where it belongs",
-        )
-    )
 
 
-def _unreadable(matrix: Matrix, inner_dims: list[int], asked: str) -> StrideError:
-    name, shape, stride = matrix.name, matrix.shape, matrix.stride
-    if any(s == 0 and size > 1 for s, size in zip(stride, shape)):
-        return StrideError(
-            sentence(
-                f"{name} has stride 0 in a dimension of size over 1 (an expanded tensor), which no kernel reads yet",
-                got=f"{name} of shape {shape} with strides {stride} for {asked}",
-                fix=f"to copy it to memory of its own: {name}.contiguous()",
-            )
-        )
-    if not inner_dims:
-        return StrideError(
-            sentence(
-                f"{name} has no contiguous dimension, and kernels read rows or columns of adjacent elements",
-                got=f"{name} of shape {shape} with strides {stride} for {asked}",
-                expected="stride 1 in either dimension (row-major, transposed and sliced tensors are read in place)",
-                fix=f"to make such a copy: {name}.contiguous()",
-            )
-        )
-    inner = inner_dims[0]
-    pitch = stride[1 - inner]
-    pitch_bytes = pitch * matrix.element_bytes
-    if pitch < shape[inner]:
-        return StrideError(
-            sentence(
-                f"rows of {name} overlap in memory, which no kernel reads yet",
-                got=f"{name}.stride({1 - inner}) = {pitch} elements between rows of {shape[inner]} for {asked}",
-                expected="a stride of at least the row's length",
-                fix=f"to copy it to memory of its own: {name}.contiguous()",
-            )
-        )
-    if pitch_bytes >= MAX_PITCH_BYTES:
-        return StrideError(
-            sentence(
-                f"the row pitch of {name} is beyond what a tensor map can hold",
-                got=f"{name}.stride({1 - inner}) = {pitch} elements = {pitch_bytes} bytes for {asked}",
-                expected=f"under {MAX_PITCH_BYTES} bytes",
-            )
-        )
-    step = ALIGNMENT_BYTES // matrix.element_bytes
-    return AlignmentError(
-        sentence(
-            f"the row pitch of {name} is not aligned: TMA and cp.async need a multiple of 16 bytes between rows",
-            got=f"{name}.stride({1 - inner}) = {pitch} elements = {pitch_bytes} bytes (shape {shape}) for {asked}",
-            expected=f"a multiple of {step} elements; the nearest above is {(pitch + step - 1) // step * step}",
-            fix=f"keep {name} in a buffer whose rows are padded to that, and pass the slice of it",
-        )
-    )
-
-
-def misaligned_pointer(name: str, address: int, storage_offset: int, element_bytes: int) -> AlignmentError:
-    """The error for a tensor that starts off a 16-byte boundary."""
-    return AlignmentError(
-        sentence(
-            f"{name} is not aligned: its first element must lie on a 16-byte boundary, the rule of TMA and cp.async",
-            got=f"an address {address % ALIGNMENT_BYTES} bytes past one ({name}.storage_offset() = {storage_offset})",
-            expected=f"an offset that is a multiple of {ALIGNMENT_BYTES // element_bytes} elements",
-            fix=f"to make an aligned copy: {name}.clone()",
-        )
-    )
-
-
-def span_elements(matrix: Matrix) -> int:
+def span_elements(shape: Sequence[int], stride: Sequence[int]) -> int:
     """Elements from the first to one past the last, in memory order."""
-    if 0 in matrix.shape:
+    if 0 in shape:
         return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(matrix.shape, matrix.stride))
+    return 1 + sum((size - 1) * s for size, s in zip(shape, stride))
 
 
-def may_share_memory(first: Matrix, first_address: int, second: Matrix, second_address: int) -> bool:
-    """Whether two matrices have an element in common; True also where telling them apart would take a search.
+@dataclass(frozen=True)
+class Extent:
+    """A tensor as memory: address and element size in bytes, strides in elements."""
 
-    Exact for column blocks of one buffer (equal pitch, both row-major or both column-major).
+    address: int
+    element_bytes: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+
+    @property
+    def end(self) -> int:
+        return self.address + span_elements(self.shape, self.stride) * self.element_bytes
+
+    def outer_strides(self, inner: int) -> list[int]:
+        """Byte strides of the dimensions but `inner` that have more than one index."""
+        dims = range(len(self.shape))
+        return [self.stride[d] * self.element_bytes for d in dims if d != inner and self.shape[d] > 1]
+
+
+def may_share_memory(first: Extent, second: Extent) -> bool:
+    """Whether two tensors have an element in common; True also where telling them apart would take a search.
+
+    Exact for column blocks of one buffer: both contiguous in one dimension, all other strides multiples of one pitch.
     """
-    first_end = first_address + span_elements(first) * first.element_bytes
-    second_end = second_address + span_elements(second) * second.element_bytes
-    if first_end <= second_address or second_end <= first_address:
+    if first.end <= second.address or second.end <= first.address:
         return False
-    for inner in (1, 0):
-        if not (first.is_contiguous_along(inner) and second.is_contiguous_along(inner)):
-            continue
-        pitch = first.stride[1 - inner] * first.element_bytes
-        if pitch <= 0 or pitch != second.stride[1 - inner] * second.element_bytes:
-            continue
+    for inner, other in _contiguous_pairs(first, second):
+        pitch = gcd(*chain(first.outer_strides(inner), second.outer_strides(other)))
         width = first.shape[inner] * first.element_bytes
-        other_width = second.shape[inner] * second.element_bytes
-        if width > pitch or other_width > pitch:
+        other_width = second.shape[other] * second.element_bytes
+        if pitch == 0 or width > pitch or other_width > pitch:
             continue
-        column = (second_address - first_address) % pitch
+        column = (second.address - first.address) % pitch
         return column < width or column + other_width > pitch
     return True
+
+
+def _contiguous_pairs(first: Extent, second: Extent) -> list[tuple[int, int]]:
+    def contiguous(e: Extent) -> list[int]:
+        return [d for d in reversed(range(len(e.shape))) if e.stride[d] == 1 or e.shape[d] == 1]
+
+    return [(i, j) for i in contiguous(first) for j in contiguous(second)]

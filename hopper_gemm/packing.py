@@ -1,0 +1,116 @@
+"""Packing: operands that no kernel reads in place are first copied to aligned memory, by a kernel of this library
+(include/hopper_gemm/kernel/pack.h); an `out` that none writes in place is copied to from an aligned result.
+
+Workspaces come from torch's caching allocator on the current stream and are freed when everything is enqueued, which the
+stream's order makes safe, in CUDA graphs too. They are as large as aligned copies of what is packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from . import _extension
+from .device import card_of
+from .emulation import Emulator, require_emulator
+from .errors import ArgumentError, DTypeError, sentence
+from .operands import ALIGNMENT_BYTES, K_MAJOR, Matrix, operand_majors, packed_majors
+
+Copies = list[tuple[torch.Tensor, torch.Tensor, int]]  # source, target, columns of the target that are written
+_MOST_DIMS = 6  # of one copy: csrc/bindings/tensors.h
+_C = _extension.load()
+_copy = _C.copy
+_copy_emulated = _C.copy_emulated
+
+
+def packed_elements(shape: Sequence[int], inner: int, element_bytes: int) -> int:
+    """Elements of an aligned copy whose dimension `inner` (-1 or -2) is contiguous."""
+    step = ALIGNMENT_BYTES // element_bytes
+    elements = -(-shape[inner] // step) * step * shape[-3 - inner]
+    for size in shape[:-2]:
+        elements *= size
+    return elements
+
+
+def aligned_like(tensor: torch.Tensor, inner: int) -> tuple[torch.Tensor, int]:
+    """Memory of `tensor`'s shape that every kernel can address, contiguous in dimension `inner` (-1 or -2), and the pitch."""
+    step = ALIGNMENT_BYTES // tensor.element_size()
+    shape = [*tensor.shape]
+    if inner == -2:
+        shape[-1], shape[-2] = shape[-2], shape[-1]
+    pitch = -(-shape[-1] // step) * step
+    view = torch.empty((*shape[:-1], pitch), dtype=tensor.dtype, device=tensor.device)[..., : shape[-1]]
+    return (view if inner == -1 else view.transpose(-1, -2)), pitch
+
+
+def distinct(operand: torch.Tensor, batch: Sequence[int]) -> torch.Tensor:
+    """The part of an operand of a batch that has to be packed: expanded dimensions once, if the rest stays regular."""
+    for dim in range(operand.dim() - 2):
+        if operand.stride(dim) == 0 and operand.shape[dim] > 1:
+            operand = operand.narrow(dim, 0, 1)
+    own = operand.shape[:-2]
+    full = tuple(batch)[len(batch) - len(own) :]
+    missing = any(size > 1 for size in tuple(batch)[: len(batch) - len(own)])
+    if all(size == 1 for size in own) or (tuple(own) == full and not missing):
+        return operand
+    return operand.expand(*batch, *operand.shape[-2:])
+
+
+def packed(operand: torch.Tensor, inner: int, batch: Sequence[int], copies: Copies) -> torch.Tensor:
+    """An aligned tensor to use in an operand's place; the copy that fills it is added to `copies`."""
+    if operand.dim() == 1:
+        target, pitch = aligned_like(operand.unsqueeze(0), -1)
+        copies.append((operand.unsqueeze(0), target, pitch))
+        return target[0]
+    source = distinct(operand, batch)
+    target, pitch = aligned_like(source, inner)
+    copies.append((source, target, pitch) if inner == -1 else (source.mT, target.mT, pitch))
+    return target
+
+
+def run_copies(copies: Copies, machine: object) -> None:
+    """Enqueues copies, in one launch where there are at most two."""
+    while copies and copies[0][0].dim() > _MOST_DIMS:
+        source, target, pitch = copies[0]
+        copies = [(s, t, pitch) for s, t in zip(source, target)] + copies[1:]
+    if len(copies) > 2:
+        run_copies(copies[:2], machine)
+        run_copies(copies[2:], machine)
+    elif copies and isinstance(machine, Emulator):
+        _copy_emulated(copies, machine.seed, machine.sm_count)
+    elif copies:
+        _copy(copies)
+
+
+def prepack(b: torch.Tensor) -> torch.Tensor:
+    """A tensor equal to `b` that `matmul(a, b)` reads in place, for a `b` that is used again and again.
+
+    Weights whose rows are not multiples of 16 bytes apart, that start off a 16-byte boundary or are strided in both
+    dimensions are packed by every call; this does it once. 1- and 4-byte types are laid out along K.
+
+    Args:
+        b: (..., K, N), on a GPU (or on the CPU, inside `hopper_gemm.emulator()`).
+
+    Returns:
+        `b` itself if it needs no packing, else an aligned tensor of the same shape and values.
+
+    Raises:
+        ArgumentError, DTypeError, DeviceError.
+    """
+    if not isinstance(b, torch.Tensor) or b.dim() < 2:
+        got = f"{b.dim()} dimensions" if isinstance(b, torch.Tensor) else type(b).__name__
+        raise ArgumentError(sentence("prepack takes the right operand of a product", got=got, expected="(..., K, N)"))
+    if b.element_size() not in (1, 2, 4) or b.is_complex():
+        raise DTypeError(sentence("no kernel multiplies this dtype", got=str(b.dtype), expected="1-, 2- or 4-byte numbers"))
+    machine = require_emulator() if b.device.type == "cpu" else card_of(b.get_device())
+    shape, stride = (b.shape[-2], b.shape[-1]), (b.stride(-2), b.stride(-1))
+    batch = b.stride(-3) if b.dim() == 3 and b.shape[0] > 1 else 0 if b.dim() == 2 else None
+    aligned = b.data_ptr() % ALIGNMENT_BYTES == 0
+    matrix = Matrix(shape, stride, b.element_size(), batch, aligned)
+    if not b.numel() or operand_majors(matrix, 0):
+        return b
+    target, pitch = aligned_like(b, -2 if packed_majors(matrix, 0)[0] == K_MAJOR else -1)
+    inner = -1 if target.stride(-1) == 1 and b.shape[-1] > 1 else -2
+    run_copies([(b, target, pitch) if inner == -1 else (b.mT, target.mT, pitch)], machine)
+    return target
