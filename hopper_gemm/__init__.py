@@ -14,6 +14,8 @@ from .emulation import Emulator, EmulatorWarning, emulator
 from .errors import HopperGemmError
 from .explanation import Explanation, explain
 from .ops import matmul
+from .packing import prepack
+from .products import bmm
 from .registry import Kernel, kernels
 from .schedule import Schedule
 from .timeline import Timeline, timeline
@@ -31,6 +33,7 @@ __all__ = [
     "Timeline",
     "Tuning",
     "__version__",
+    "bmm",
     "check",
     "emulator",
     "errors",
@@ -38,6 +41,7 @@ __all__ = [
     "is_available",
     "kernels",
     "matmul",
+    "prepack",
     "timeline",
     "tune",
     "unavailable_reason",

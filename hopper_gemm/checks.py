@@ -7,8 +7,9 @@ from __future__ import annotations
 import torch
 
 from .errors import ArgumentError, DeviceError, DTypeError, OverlapError, ShapeError, sentence
-from .operands import may_share_memory, misaligned_pointer
-from .problem import INPUT_NAMES, MIXED_INPUTS, matrix_of
+from .lowering import result_shape
+from .operands import Extent, may_share_memory
+from .problem import INPUT_NAMES, MIXED_INPUTS
 
 
 def check_tensors(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
@@ -24,10 +25,10 @@ def check_tensors(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) ->
 
 
 def check_memory(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    """Checks what depends on addresses: memory at all, 16-byte aligned inputs, and an out of its own.
+    """Checks what depends on addresses: memory at all, and an out of its own.
 
     Raises:
-        ArgumentError, AlignmentError, OverlapError.
+        ArgumentError, OverlapError.
     """
     for name, tensor in (("a", a), ("b", b), ("out", out)):
         if tensor is not None and tensor.numel() and tensor.data_ptr() == 0:
@@ -39,13 +40,10 @@ def check_memory(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> 
                     fix="pass the tensor a wrapper holds",
                 )
             )
+    if out is None or not out.numel():
+        return
     for name, tensor in (("a", a), ("b", b)):
-        address = tensor.data_ptr()
-        if address % 16 and tensor.numel():
-            raise misaligned_pointer(name, address, int(tensor.storage_offset()), tensor.element_size())
-        if out is None or not tensor.numel():
-            continue
-        if may_share_memory(matrix_of("out", out), out.data_ptr(), matrix_of(name, tensor), address):
+        if tensor.numel() and may_share_memory(extent_of(out), extent_of(tensor)):
             raise OverlapError(
                 sentence(
                     f"out and {name} overlap in memory: tiles of out would be written while {name} is still read",
@@ -56,28 +54,21 @@ def check_memory(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> 
             )
 
 
+def extent_of(tensor: torch.Tensor) -> Extent:
+    return Extent(tensor.data_ptr(), tensor.element_size(), tuple(tensor.shape), tensor.stride())
+
+
 def _check_kinds(a: object, b: object, out: object) -> None:
     for name, tensor in (("a", a), ("b", b), ("out", out)):
         if tensor is None and name == "out":
             continue
         if not isinstance(tensor, torch.Tensor):
             raise ArgumentError(
-                sentence(f"{name} is not a tensor", got=type(tensor).__name__, expected="a 2-D torch.Tensor on a GPU")
+                sentence(f"{name} is not a tensor", got=type(tensor).__name__, expected="a torch.Tensor on a GPU")
             )
         if tensor.layout != torch.strided:
             raise ArgumentError(
                 sentence(f"{name} is not a dense tensor", got=str(tensor.layout), fix=f"to make one: {name}.to_dense()")
-            )
-    assert isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
-    for name, tensor in (("a", a), ("b", b)):
-        if tensor.dim() != 2:
-            raise ShapeError(
-                sentence(
-                    "matmul takes two 2-D matrices",
-                    got=f"{name} with {tensor.dim()} dimensions, shape {tuple(tensor.shape)}",
-                    expected="a of shape (M, K) and b of shape (K, N)",
-                    fix="fold batch dimensions into M with reshape, or add one with unsqueeze",
-                )
             )
 
 
@@ -117,21 +108,12 @@ def _check_devices(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -
 
 
 def _check_shapes(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
-    (m, k), (k_of_b, n) = a.shape, b.shape
-    if k != k_of_b:
-        raise ShapeError(
-            sentence(
-                "the inner sizes differ",
-                got=f"a of shape {(m, k)} and b of shape {(k_of_b, n)}: K is {k} in a, {k_of_b} in b",
-                expected="a of shape (M, K) and b of shape (K, N)",
-                fix="if b is stored (N, K), pass b.t(): it is read in place" if k == n else "",
-            )
-        )
-    if out is not None and tuple(out.shape) != (m, n):
+    shape = result_shape(a, b)
+    if out is not None and tuple(out.shape) != shape:
         raise ShapeError(
             sentence(
                 "out has the wrong shape",
                 got=f"shape {tuple(out.shape)}",
-                expected=f"shape {(m, n)}; out is never resized",
+                expected=f"shape {shape}; out is never resized",
             )
         )

@@ -54,7 +54,7 @@ class Estimate:
     @property
     def tiles(self) -> int:
         """Tiles, or parts of tiles if the K extent is split."""
-        return self.tiles_m * self.tiles_n * self.kernel.cluster_k
+        return self.tiles_m * self.tiles_n * self.kernel.cluster_k * self.problem.batches
 
     @cached_property
     def sms(self) -> int:
@@ -191,7 +191,7 @@ class Estimate:
         by_latency = ctas * stage_bytes * max(1, kernel.stages - 1) / model["load_latency_cycles"]
         by_sm = min(ctas, self.sms) * model["hbm_bytes_per_cycle_sm"]
         rate = min(model["hbm_bytes_per_us"], 1e3 * model["clock_ghz"] * min(by_latency, by_sm))
-        return float(self.walk.hbm_bytes / rate)
+        return float(self.problem.batches * self.walk.hbm_bytes / rate)
 
     @property
     def power_us(self) -> float:
@@ -202,7 +202,7 @@ class Estimate:
             energy["tflop"] * self.model["tflop_energy"][self.kernel.a_type] * self.problem.flops * 1e-12
             + energy["smem_gb"] * self.shared_bytes(1.0) * blocks * 1e-9
             + energy["l2_gb"] * self.l2_bytes * blocks * 1e-9
-            + energy["hbm_gb"] * self.walk.hbm_bytes * 1e-9
+            + energy["hbm_gb"] * self.problem.batches * self.walk.hbm_bytes * 1e-9
         )
         return float(work * self.model["sms"] / self.card.sm_count)
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,6 +20,9 @@ from . import _extension
 from .errors import DeviceError, OptionError, sentence
 from .problem import Problem
 from .registry import Kernel
+
+if TYPE_CHECKING:
+    from .selector import Prediction
 
 # Multiply-adds (of whole tiles) the emulator does in a second on one core.
 EMULATED_MACS_PER_SECOND = 2.5e8
@@ -102,19 +105,14 @@ def require_emulator() -> Emulator:
 def estimated_seconds(problem: Problem, kernel: Kernel) -> float:
     """About how long the emulator takes: whole tiles and whole k-blocks count."""
     m, n, k = (-(-size // tile) * tile for size, tile in zip((problem.m, problem.n, problem.k), kernel.tile))
-    return m * n * k / EMULATED_MACS_PER_SECOND
+    return problem.batches * m * n * k / EMULATED_MACS_PER_SECOND
 
 
 def run_emulated(
-    emulator: Emulator,
-    problem: Problem,
-    kernel: Kernel,
-    walk: tuple[int, int],
-    a: torch.Tensor,
-    b: torch.Tensor,
-    out: torch.Tensor,
+    emulator: Emulator, prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor
 ) -> None:
-    """Runs one kernel on the emulator, after a warning if it will take long; `problem` is what the kernel sees."""
+    """Runs a planned kernel on the emulator, after a warning if it will take long."""
+    problem, kernel, walk = prediction.problem, prediction.kernel, prediction.walk
     seconds = estimated_seconds(problem, kernel)
     if seconds > WARN_SECONDS:
         warnings.warn(
@@ -123,9 +121,8 @@ def run_emulated(
             EmulatorWarning,
             stacklevel=4,
         )
-    raster, group = walk
     report = _extension.load().gemm_emulated(
-        kernel.id, a, b, out, raster, group, emulator.seed, emulator.sm_count, emulator.timed, emulator.trace,
+        kernel.id, a, b, out, walk.raster_index, walk.group, emulator.seed, emulator.sm_count, emulator.timed, emulator.trace,
         exchanged=problem.swapped,
     )
     emulator.reports.append(report)

@@ -14,15 +14,7 @@ class HopperGemmError(Exception):
 
 
 class ShapeError(HopperGemmError, ValueError):
-    """Sizes that do not fit together, or tensors that are not 2-D."""
-
-
-class StrideError(HopperGemmError, ValueError):
-    """Strides no kernel of this build can read or write."""
-
-
-class AlignmentError(StrideError):
-    """A row pitch or a pointer that breaks the 16-byte rule."""
+    """Sizes that do not fit together, or numbers where matrices are meant."""
 
 
 class OverlapError(HopperGemmError, ValueError):

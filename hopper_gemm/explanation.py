@@ -15,7 +15,7 @@ from .plan import Plan, Request, make_plan
 from .problem import Problem, read_problem
 from .registry import all_kernels
 from .schedule import Schedule
-from .selector import Card, Prediction, load_model
+from .selector import Card, Prediction, load_model, packing_us
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Explanation:
 
     @property
     def predicted_us(self) -> float:
-        return self.plan.chosen.us
+        """Of the kernel and of what is packed before and copied after it."""
+        return self.plan.chosen.us + packing_us(self.plan.problem, load_model())
 
     @property
     def candidates(self) -> list[Prediction]:
@@ -52,6 +53,7 @@ class Explanation:
             lines.append("  swapped the kernel computes out.t() = b.t() @ a.t()")
         if self.plan.tuned:
             lines.append("  tuned   the table of this GPU chose, which may change the last bits; deterministic=True ignores it")
+        lines += packing_lines(self.plan.chosen)
         lines.append("  candidates (predicted, not measured):" if not self.plan.tuned else "  candidates (predicted, measured):")
         best = min(p.us for p in self.candidates)
         for prediction in self.candidates[:12]:
@@ -73,6 +75,19 @@ class Explanation:
         return f"{us:10.1f} us" if us else f"{'-':>13}"
 
     __repr__ = __str__
+
+
+def packing_lines(chosen: Prediction) -> list[str]:
+    """What goes through a workspace, if anything does."""
+    problem = chosen.problem
+    if not problem.workspace_bytes:
+        return []
+    a, b = ("b", "a") if problem.swapped else ("a", "b")
+    names = [name for name, used in ((a, problem.packs[0]), (b, problem.packs[1])) if used]
+    parts = [f"{' and '.join(sorted(names))} to aligned memory first"] if names else []
+    parts += ["the result to out at the end"] if problem.copies_out else []
+    size, us = problem.workspace_bytes / 1e6, packing_us(problem, load_model())
+    return [f"  packs   {' and '.join(parts)}: a workspace of {size:.1f} MB, about {us:.1f} us more"]
 
 
 def explain(
@@ -108,11 +123,9 @@ def explain(
         )
     request = Request(schedule, config, tuned=not deterministic)
     check_tensors(a, b, out)
-    problem = read_problem(
-        a, b, out, out_dtype, accumulate, str(request), precision=precision, fast_accum=bool(use_fast_accum)
-    )
+    problem = read_problem(a, b, out, out_dtype, accumulate, precision=precision, fast_accum=bool(use_fast_accum))
     check_memory(a, b, out)
-    if 0 in (problem.m, problem.n, problem.k):
+    if problem.is_empty:
         raise UnsupportedProblemError(
             sentence("an empty product runs no kernel", got=problem.describe(), fix="call matmul: it returns at once")
         )

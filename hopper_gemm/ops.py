@@ -13,10 +13,12 @@ from .device import card_of
 from .dispatcher import through_dispatcher
 from .emulation import Emulator, require_emulator, run_emulated
 from .errors import did_you_mean, sentence
+from .lowering import result_shape
 from .operands import span_elements
 from .plan import Plan, Request, make_plan
 from .precision import switch as fp32_switch
-from .problem import DTYPES, Problem, matrix_of, read_problem
+from .problem import DTYPES, Problem, read_problem
+from .recipe import Recipe
 from .registry import all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
@@ -31,7 +33,7 @@ class _Launch(NamedTuple):
     kernel: int
     raster: int
     group: int
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     dtype: torch.dtype
     swapped: bool
     a_bytes: int
@@ -39,7 +41,8 @@ class _Launch(NamedTuple):
     out_bytes: int
 
 
-_launches: dict[tuple[Any, ...], _Launch] = {}
+_launches: dict[tuple[Any, ...], _Launch] = {}  # of products whose operands lie as a kernel reads them
+_recipes: dict[tuple[Any, ...], Recipe] = {}  # of those that are packed or copied
 _C = _extension.load()
 _gemm = _C.gemm
 _empty = torch.empty
@@ -62,18 +65,20 @@ def matmul(
     deterministic: bool = False,
     **unknown: NoReturn,
 ) -> torch.Tensor:
-    """Matrix product of two 2-D tensors by one of this library's Hopper kernels.
+    """Matrix product by this library's Hopper kernels, with torch.matmul's rules for vectors and batches.
 
-    Every layout runs in place: contiguous, transposed and sliced operands, row-major and column-major `out`. Runs on
+    Operands may lie in memory in any way: contiguous, transposed and sliced ones are read in place, others (rows that are
+    not multiples of 16 bytes apart, both strides over 1, expanded) are packed first. A batch is one launch. Runs on
     the current stream of the device of `a`. The same inputs give the same bits. Differentiable, and known to
     torch.compile, vmap and autocast, as `torch.ops.hopper_gemm.matmul`.
 
     Args:
-        a: (M, K), on a Hopper GPU (or on the CPU, inside `hopper_gemm.emulator()`): bf16, fp16, float32, fp8
+        a: (..., M, K) or (K,), on a Hopper GPU (or on the CPU, inside `hopper_gemm.emulator()`): bf16, fp16, float32, fp8
             (float8_e4m3fn, float8_e5m2), int8 or uint8.
-        b: (K, N), of the same dtype and device; fp8 types may be mixed, and int8 with uint8.
-        out: (M, N) tensor to write, sharing no memory with `a` and `b`: bf16, fp16, fp32 or fp8 (saturating), int32 for
-            integers.
+        b: (..., K, N) or (K,), of the same dtype and device; fp8 types may be mixed, and int8 with uint8. `prepack(b)` packs
+            once what would be packed by every call.
+        out: (..., M, N) tensor to write, of any strides, sharing no memory with `a` and `b`: bf16, fp16, fp32 or fp8
+            (saturating), int32 for integers.
         out_dtype: dtype of the result if `out` is not given; by default that of `a`, bf16 for fp8, int32 for integers.
         schedule: "auto", a `Schedule`, its short name ("pingpong") or CUTLASS's name of it.
         config: a kernel's name, a glob over names, or a `Config`, to choose the kernel by hand.
@@ -84,10 +89,10 @@ def matmul(
         deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)
 
     Returns:
-        `out`, or a new contiguous tensor of shape (M, N).
+        `out`, or a new contiguous tensor of shape (..., M, N).
 
     Raises:
-        ValueError: as ShapeError, StrideError, AlignmentError, OverlapError, OptionError, ScheduleError, ConfigError.
+        ValueError: as ShapeError, OverlapError, OptionError, ScheduleError, ConfigError.
         TypeError: as DTypeError, ArgumentError.
         RuntimeError: as DeviceError, PrecisionError.
         NotImplementedError: as UnsupportedProblemError, AutogradError. All of them before anything is launched or written.
@@ -116,7 +121,9 @@ def matmul(
         )
     a_address, b_address = a.data_ptr(), b.data_ptr()
     if (a_address | b_address) & 15 or not (a_address and b_address):
-        check_memory(a, b, out)
+        return _first_call(
+            key, a, b, out, out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, unknown
+        )
     if out is None:
         out = _empty(launch.shape, dtype=launch.dtype, device=a.device)
         _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped)
@@ -145,34 +152,44 @@ def _first_call(
     deterministic: bool,
     unknown: dict[str, Any],
 ) -> torch.Tensor:
-    """Validates, plans, runs; on a GPU also remembers the launch."""
+    """Validates, plans, runs; on a GPU also remembers the launch, or what else is to be done."""
     _check_keywords(unknown)
     request = Request(schedule, config, tuned=not deterministic)
     parse_schedule(schedule)
     check_tensors(a, b, out)
     machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
-    problem = read_problem(
-        a, b, out, out_dtype, accumulate, str(request), precision=precision, fast_accum=bool(use_fast_accum)
-    )
+    problem = read_problem(a, b, out, out_dtype, accumulate, precision=precision, fast_accum=bool(use_fast_accum))
     check_memory(a, b, out)
-    shape = (problem.n, problem.m) if problem.swapped else (problem.m, problem.n)
+    shape = result_shape(a, b)
     given = out is not None
     if out is None:
         out = torch.empty(shape, dtype=DTYPES[problem.output], device=a.device)
-    if 0 in (problem.m, problem.n, problem.k):
+    if problem.is_empty:
         return out.zero_() if problem.k == 0 else out
-    plan = plan_for(problem, request, (a, b, out), machine)
-    problem = plan.chosen.problem
+    recipe = _recipe_for(key and (*key, *problem.packs, problem.swapped), problem, request, (a, b, out), machine)
     if isinstance(machine, Emulator):
-        walk = (plan.chosen.walk.raster_index, plan.chosen.walk.group)
-        run_emulated(machine, problem, plan.kernel, walk, a, b, out)
+        recipe.run(a, b, out, lambda *tensors: run_emulated(machine, recipe.prediction, *tensors), machine)
     else:
-        if key:
-            _remember(key, plan, problem, shape, a, b, out)
-        launch(plan.chosen, a, b, out)
+        if recipe.is_plain and key:
+            _remember(key, recipe, shape, a, b, out)
+        recipe.run(a, b, out, lambda *tensors: _launch(recipe.prediction, *tensors))
     if given:
         _mark_written(out)
     return out
+
+
+def _recipe_for(
+    key: tuple[Any, ...], problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], machine: Emulator | Card
+) -> Recipe:
+    """What to do, on a GPU planned once for all calls that agree in `key`: it also says what has to be packed."""
+    recipe = _recipes.get(key)
+    if recipe is None:
+        recipe = Recipe.of(plan_for(problem, request, operands, machine).chosen)
+        if key and not recipe.is_plain and not isinstance(machine, Emulator):
+            if len(_recipes) >= _MAX_CACHED:
+                _recipes.clear()
+            _recipes[key] = recipe
+    return recipe
 
 
 def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], machine: Emulator | Card) -> Plan:
@@ -187,11 +204,16 @@ def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, .
 
 def refusal(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> str:
     """The library's last word on a planned kernel: why it cannot run on these tensors, or an empty text."""
-    return str(_C.problem_error(prediction.kernel.id, a, b, out, prediction.problem.swapped))
+    given = Recipe.of(prediction).stand_ins(a, b, out)
+    return str(_C.problem_error(prediction.kernel.id, *given, prediction.problem.swapped))
 
 
 def launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
-    """Runs a planned kernel on operands it was planned for, on the current stream."""
+    """Runs a planned kernel on operands it was planned for, packed first if they must be, on the current stream."""
+    Recipe.of(prediction).run(a, b, out, lambda *tensors: _launch(prediction, *tensors))
+
+
+def _launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
     walk = prediction.walk
     _gemm(prediction.kernel.id, a, b, out, walk.raster_index, walk.group, 0, prediction.problem.swapped)
 
@@ -199,23 +221,18 @@ def launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.
 def forget_launches() -> None:
     """Every problem is planned anew: a tuned table has changed."""
     _launches.clear()
+    _recipes.clear()
 
 
 def _remember(
-    key: tuple[Any, ...],
-    plan: Plan,
-    problem: Problem,
-    shape: tuple[int, int],
-    a: torch.Tensor,
-    b: torch.Tensor,
-    out: torch.Tensor,
+    key: tuple[Any, ...], recipe: Recipe, shape: tuple[int, ...], a: torch.Tensor, b: torch.Tensor, out: torch.Tensor
 ) -> None:
     if len(_launches) >= _MAX_CACHED:
         _launches.clear()
-    sizes = (span_elements(matrix_of("", t)) * t.element_size() for t in (a, b, out))
-    walk = plan.chosen.walk
+    sizes = (span_elements(t.shape, t.stride()) * t.element_size() for t in (a, b, out))
+    chosen = recipe.prediction
     _launches[key] = _Launch(
-        plan.kernel.id, walk.raster_index, walk.group, shape, DTYPES[problem.output], problem.swapped, *sizes
+        chosen.kernel.id, chosen.walk.raster_index, chosen.walk.group, shape, out.dtype, chosen.problem.swapped, *sizes
     )
 
 

@@ -24,15 +24,6 @@ _copy = _C.copy
 _copy_emulated = _C.copy_emulated
 
 
-def packed_elements(shape: Sequence[int], inner: int, element_bytes: int) -> int:
-    """Elements of an aligned copy whose dimension `inner` (-1 or -2) is contiguous."""
-    step = ALIGNMENT_BYTES // element_bytes
-    elements = -(-shape[inner] // step) * step * shape[-3 - inner]
-    for size in shape[:-2]:
-        elements *= size
-    return elements
-
-
 def aligned_like(tensor: torch.Tensor, inner: int) -> tuple[torch.Tensor, int]:
     """Memory of `tensor`'s shape that every kernel can address, contiguous in dimension `inner` (-1 or -2), and the pitch."""
     step = ALIGNMENT_BYTES // tensor.element_size()
@@ -69,16 +60,16 @@ def packed(operand: torch.Tensor, inner: int, batch: Sequence[int], copies: Copi
     return target
 
 
-def run_copies(copies: Copies, machine: object) -> None:
-    """Enqueues copies, in one launch where there are at most two."""
+def run_copies(copies: Copies, emulator: Emulator | None) -> None:
+    """Enqueues copies, in one launch where there are at most two; on the emulator if one is given."""
     while copies and copies[0][0].dim() > _MOST_DIMS:
         source, target, pitch = copies[0]
         copies = [(s, t, pitch) for s, t in zip(source, target)] + copies[1:]
     if len(copies) > 2:
-        run_copies(copies[:2], machine)
-        run_copies(copies[2:], machine)
-    elif copies and isinstance(machine, Emulator):
-        _copy_emulated(copies, machine.seed, machine.sm_count)
+        run_copies(copies[:2], emulator)
+        run_copies(copies[2:], emulator)
+    elif copies and emulator is not None:
+        _copy_emulated(copies, emulator.seed, emulator.sm_count)
     elif copies:
         _copy(copies)
 
@@ -103,14 +94,16 @@ def prepack(b: torch.Tensor) -> torch.Tensor:
         raise ArgumentError(sentence("prepack takes the right operand of a product", got=got, expected="(..., K, N)"))
     if b.element_size() not in (1, 2, 4) or b.is_complex():
         raise DTypeError(sentence("no kernel multiplies this dtype", got=str(b.dtype), expected="1-, 2- or 4-byte numbers"))
-    machine = require_emulator() if b.device.type == "cpu" else card_of(b.get_device())
+    emulator = require_emulator() if b.device.type == "cpu" else None
+    if emulator is None:
+        card_of(b.get_device())
     shape, stride = (b.shape[-2], b.shape[-1]), (b.stride(-2), b.stride(-1))
     batch = b.stride(-3) if b.dim() == 3 and b.shape[0] > 1 else 0 if b.dim() == 2 else None
     aligned = b.data_ptr() % ALIGNMENT_BYTES == 0
     matrix = Matrix(shape, stride, b.element_size(), batch, aligned)
     if not b.numel() or operand_majors(matrix, 0):
         return b
-    target, pitch = aligned_like(b, -2 if packed_majors(matrix, 0)[0] == K_MAJOR else -1)
-    inner = -1 if target.stride(-1) == 1 and b.shape[-1] > 1 else -2
-    run_copies([(b, target, pitch) if inner == -1 else (b.mT, target.mT, pitch)], machine)
+    inner = -2 if packed_majors(matrix, 0)[0] == K_MAJOR else -1
+    target, pitch = aligned_like(b, inner)
+    run_copies([(b, target, pitch) if inner == -1 else (b.mT, target.mT, pitch)], emulator)
     return target

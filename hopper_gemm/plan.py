@@ -102,7 +102,6 @@ def _tuned_choice(problem: Problem, request: Request, card: Card) -> Choice | No
 def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) -> tuple[list[Kernel], dict[str, int]]:
     """Kernels that may run the problem as requested, and why the others may not."""
     schedule = parse_schedule(request.schedule)
-    _check_readable(problem)
     rejected: dict[str, int] = {}
     pool = list(built)
     if request.config is not None:
@@ -129,22 +128,6 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
     best = min(_reading(k, problem) for k in pool) if pool else 0
     pool = [k for k in pool if _reading(k, problem) == best]
     return _as_exact_as_asked(pool, problem), rejected
-
-
-def _check_readable(problem: Problem) -> None:
-    """Refuses operands that no kernel of their type reads, whatever the schedule."""
-    readable = manifest.readable_majors(problem.a_type)
-    callers = (("a", "M"), ("b", "N"))
-    for (name, outer), majors in zip(callers[:: -1 if problem.swapped else 1], (problem.a_majors, problem.b_majors)):
-        if not set(majors) & set(readable):
-            raise UnsupportedProblemError(
-                sentence(
-                    f"operands of {problem.element_bytes}-byte types are read along K alone",
-                    got=f"{problem.describe()}: in {name}, {outer} is the contiguous dimension",
-                    expected="K to be the contiguous dimension of a and of b (b as the transpose of a row-major tensor)",
-                    fix=f"to make such a copy: {'a.contiguous()' if name == 'a' else 'b.t().contiguous().t()'}",
-                )
-            )
 
 
 def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:

@@ -11,7 +11,8 @@ import torch
 
 from . import manifest
 from .errors import ArgumentError, DTypeError, OptionError, sentence
-from .operands import Matrix, operand_majors, output_is_row_major
+from .lowering import Matrices, matrices_of, result_shape
+from .operands import ALIGNMENT_BYTES, Matrix, check_no_self_overlap, operand_majors, output_is_row_major, packed_majors
 from .precision import check_precision
 
 _FP8_NAMES = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
@@ -34,9 +35,12 @@ _ACCUMULATORS: dict[object, str | None] = {
 class Problem:
     """One product as a kernel sees it: out (m, n, row-major) = A (m, k) @ B (k, n).
 
-    `input` names the types of A and B: "bf16", or "e4m3_e5m2" if they differ. `a_majors` and `b_majors` list how each operand can be read ("k", "mn"), best first. If `swapped`, the kernel computes
-    the caller's out.t() = b.t() @ a.t(): A is then the caller's b.t(). `output` is the dtype, `row_major` how the kernel's
-    out is stored.
+    `input` names the types of A and B: "bf16", or "e4m3_e5m2" if they differ. `a_majors` and `b_majors` list how each
+    operand can be read ("k", "mn"), best first. If `swapped`, the kernel computes the caller's out.t() = b.t() @ a.t(): A is
+    then the caller's b.t(). `output` is the dtype, `row_major` how the kernel's out is stored.
+
+    There may be several products of these extents, one after the other in memory (`batches`). What no kernel reads or
+    writes in place goes through a workspace: `packs` says which of A and B, `copies_out` whether the result.
     """
 
     m: int
@@ -50,6 +54,10 @@ class Problem:
     swapped: bool = False
     row_major: bool = True
     fast_accum: bool = False  # fp8: sums need not be promoted
+    batches: int = 1
+    packs: tuple[bool, bool] = (False, False)
+    copies_out: bool = False
+    workspace_bytes: int = 0
 
     @property
     def a_type(self) -> str:
@@ -75,6 +83,7 @@ class Problem:
             input=manifest.pair_name(*reversed(manifest.pair_types(self.input))),
             a_majors=self.b_majors,
             b_majors=self.a_majors,
+            packs=self.packs[::-1],
             swapped=not self.swapped,
             row_major=not self.row_major,
         )
@@ -88,15 +97,19 @@ class Problem:
 
     @property
     def flops(self) -> int:
-        return 2 * self.m * self.n * self.k
+        return 2 * self.m * self.n * self.k * self.batches
+
+    @property
+    def is_empty(self) -> bool:
+        return 0 in (self.batches, self.m, self.n, self.k)
 
     @property
     def bytes(self) -> int:
         return self.element_bytes * (self.m * self.k + self.k * self.n) + self.output_bytes * self.m * self.n
 
     def describe(self) -> str:
-        layout = self.layouts[0]
-        return f"{self.m} x {self.n} x {self.k}, {self.input} -> {self.output}, layout {layout}"
+        layout, batches = self.layouts[0], f"{self.batches} products of " if self.batches != 1 else ""
+        return f"{batches}{self.m} x {self.n} x {self.k}, {self.input} -> {self.output}, layout {layout}"
 
 
 def read_problem(
@@ -105,41 +118,53 @@ def read_problem(
     out: torch.Tensor | None,
     out_dtype: torch.dtype | None,
     accumulate: object,
-    asked: str,
     *,
     precision: object = None,
     fast_accum: bool = False,
 ) -> Problem:
-    """Describes the product of checked tensors (`check_tensors`), refusing what no kernel can address.
+    """Describes the product of checked tensors (`check_tensors`).
 
     Args:
-        asked: the schedule or config the caller named, for the texts.
         precision: what float32 inputs are multiplied as (precision.py).
         fast_accum: fp8 sums need not be promoted.
 
     Raises:
-        PrecisionError, ArgumentError, DTypeError, OptionError, StrideError, AlignmentError, OverlapError.
+        PrecisionError, ArgumentError, DTypeError, OptionError, OverlapError.
     """
     output = output_dtype(a, out, out_dtype)
     check_precision(precision, a.dtype)
     accumulator = _accumulator(a, accumulate)
-    a_matrix, b_matrix = matrix_of("a", a), matrix_of("b", b)
-    m, k = a_matrix.shape
-    n = b_matrix.shape[1]
-    row_major = out is None or 0 in (m, n) or output_is_row_major(matrix_of("out", out))
-    a_majors: tuple[str, ...] = ("k",)
-    b_majors: tuple[str, ...] = ("k",)
-    if 0 not in (m, n, k):
-        a_majors = operand_majors(a_matrix, 1, asked)
-        b_majors = operand_majors(b_matrix, 0, asked)
+    like = torch.empty(result_shape(a, b), dtype=output, device="meta") if out is None else out
+    if out is not None:
+        check_no_self_overlap(out.shape, out.stride())
     types = manifest.pair_name(INPUT_NAMES[a.dtype], INPUT_NAMES[b.dtype])
-    problem = Problem(m, n, k, types, OUTPUT_NAMES[output], a_majors, b_majors, accumulator, fast_accum=fast_accum)
-    return problem if row_major else replace(problem.for_output("column_major"), row_major=True)
+    problem = _problem_of(matrices_of(a, b, like), types, OUTPUT_NAMES[output], accumulator)
+    return replace(problem, fast_accum=fast_accum)
 
 
-def matrix_of(name: str, tensor: torch.Tensor) -> Matrix:
-    rows, columns = tensor.shape
-    return Matrix(name, (rows, columns), (tensor.stride(0), tensor.stride(1)), tensor.element_size())
+def _problem_of(matrices: Matrices, input_name: str, output_name: str, accumulator: str | None) -> Problem:
+    """How kernels can read the operands and write the output: in place where they can, else through a workspace."""
+    m, n, k = matrices.m, matrices.n, matrices.k
+    if matrices.is_empty:
+        return Problem(m, n, k, input_name, output_name, ("k",), ("k",), accumulator, batches=matrices.batches)
+    row_major = output_is_row_major(matrices.out)
+    a_majors, b_majors = operand_majors(matrices.a, 1), operand_majors(matrices.b, 0)
+    packs = (not a_majors, not b_majors)
+    workspace = [x for x, used in zip((matrices.a, matrices.b, matrices.out), (*packs, row_major is None)) if used]
+    problem = Problem(
+        m, n, k, input_name, output_name,
+        a_majors or packed_majors(matrices.a, 1), b_majors or packed_majors(matrices.b, 0), accumulator,
+        row_major=row_major is not False, batches=matrices.batches, packs=packs, copies_out=row_major is None,
+        workspace_bytes=sum(_workspace_bytes(x, matrices.batches) for x in workspace),
+    )  # fmt: skip
+    return problem if problem.row_major else problem.for_output("row_major")
+
+
+def _workspace_bytes(matrix: Matrix, batches: int) -> int:
+    """Of an aligned copy: rows of whole 16 bytes."""
+    rows, columns = matrix.shape
+    pitch = -(-columns * matrix.element_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return rows * pitch * (1 if matrix.batch == 0 else batches)
 
 
 def default_output(dtype: torch.dtype) -> torch.dtype:

@@ -17,7 +17,7 @@ from .problem import Problem
 from .registry import Kernel
 from .walk import Walk
 
-__all__ = ["Card", "Prediction", "load_model", "predict", "rank"]
+__all__ = ["Card", "Prediction", "load_model", "packing_us", "predict", "rank"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,12 @@ def rank(problem: Problem, kernels: Iterable[Kernel], card: Card, model: Mapping
     """Predictions of all kernels, fastest first; ties fall to the earlier kernel of the registry."""
     predictions = [predict(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
     return sorted(predictions, key=lambda p: (round(p.us, 3), p.kernel.id))
+
+
+def packing_us(problem: Problem, model: Mapping[str, Any]) -> float:
+    """The modelled time of what a product copies through workspaces: one launch before the kernel, one after it."""
+    launches = any(problem.packs) + problem.copies_out
+    return float(launches * model["pack_launch_us"] + 2 * problem.workspace_bytes / model["pack_bytes_per_us"])
 
 
 def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> Prediction:

@@ -15,6 +15,7 @@ from .batching import batched_matmul
 from .checks import check_tensors
 from .config import Config
 from .dispatcher import check_out_needs_no_grad, given
+from .lowering import result_shape
 from .ops import matmul
 from .problem import output_dtype
 
@@ -70,7 +71,7 @@ def _matmul_out(a, b, out, bias=None, c=None, residual=None, **options):  # type
 def _fake_matmul(a, b, bias=None, c=None, residual=None, **options):  # type: ignore[no-untyped-def]
     check_tensors(a, b, None)
     dtype = output_dtype(a, None, options.get("out_dtype"))
-    return a.new_empty((a.shape[0], b.shape[1]), dtype=dtype)
+    return a.new_empty(result_shape(a, b), dtype=dtype)
 
 
 def _fake_matmul_out(a, b, out, bias=None, c=None, residual=None, **options):  # type: ignore[no-untyped-def]

@@ -80,8 +80,7 @@ def test_addresses_may_differ_between_calls_of_one_shape():
         a, b = torch.full((64, 64), value, device="cuda", dtype=BF16), ones(64, 64)
         assert bool((matmul(a, b) == 64 * value).all())
     shifted = torch.ones(64 * 64 + 1, device="cuda", dtype=BF16)[1:].view(64, 64)
-    with pytest.raises(errors.AlignmentError, match="storage_offset"):
-        matmul(shifted, ones(64, 64))
+    assert bool((matmul(shifted, ones(64, 64)) == 64).all())
     x = ones(64, 64)
     assert bool((matmul(x, ones(64, 64), out=torch.empty_like(x)) == 64).all())
     with pytest.raises(errors.OverlapError):

@@ -36,6 +36,11 @@ void check_tensor(const at::Tensor& tensor, const char* name) {
     throw Error(Kind::type, text(name, " is a view with its negative bit set, which kernels do not read: pass .resolve_neg()"));
 }
 
+// Tensors without memory stand for aligned ones: a plan can be made before anything is allocated.
+void* address_of(const at::Tensor& tensor) {
+  return tensor.is_meta() ? reinterpret_cast<void*>(uintptr_t{1024}) : const_cast<void*>(tensor.const_data_ptr());
+}
+
 // The pitch of a matrix of `rows` x `columns` read along its rows or its columns, which must be contiguous.
 int64_t pitch_of(const Matrices& m, int64_t rows, int64_t columns, bool along_columns, const char* name, const char* major) {
   const int64_t contiguous = along_columns ? m.column_stride : m.row_stride, extent = along_columns ? columns : rows;
@@ -92,13 +97,13 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
           .a_type = exchanged ? operand_type(b, "b") : operand_type(a, "a"),
           .b_type = exchanged ? operand_type(a, "a") : operand_type(b, "b"),
           .output = output_type(out, "out"),
-          .a = (exchanged ? b : a).const_data_ptr(),
+          .a = address_of(exchanged ? b : a),
           .a_pitch = pitch_of(pa, m, k, a_k, "a", a_k ? "K" : "M"),
           .a_major = config.a_major,
-          .b = (exchanged ? a : b).const_data_ptr(),
+          .b = address_of(exchanged ? a : b),
           .b_pitch = pitch_of(pb, k, n, !b_k, "b", b_k ? "K" : "N"),
           .b_major = config.b_major,
-          .out = out.data_ptr(),
+          .out = address_of(out),
           .out_pitch = pitch_of(pout, m, n, row_major, "out", row_major ? "N" : "M"),
           .out_order = config.output,
           .batches = batches,

@@ -27,6 +27,16 @@ GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, 
   return params;
 }
 
+// Whether the memory of A, from its first element to its last, and that of B have a part in common.
+bool operands_overlap(const Problem& p) {
+  const auto end = [&](const void* data, int64_t pitch, int64_t batch, int64_t rows, int64_t columns) {
+    return static_cast<const char*>(data) + ((p.batches - 1) * batch + (rows - 1) * pitch + columns) * element_bytes(p.a_type);
+  };
+  const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
+  return p.b < end(p.a, p.a_pitch, p.a_batch, a_k ? p.m : p.k, a_k ? p.k : p.m) &&
+         p.a < end(p.b, p.b_pitch, p.b_batch, b_k ? p.n : p.k, b_k ? p.k : p.n);
+}
+
 void clear_on_host(const Problem& p) {
   const int64_t bytes = element_bytes(p.output);
   for (int64_t batch = 0; batch < p.batches; ++batch)
@@ -128,7 +138,9 @@ EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& 
   const auto resident = [&] { return emulator.sm_count / config.cluster_size(); };
   const Plan plan = make_plan(config, problem, options, store_path(config, problem), resident);
   const GemmParams params = params_with_maps(config, problem, plan, emulator::encode_tensor_map);
-  EmulatorReport report = run_in_emulator(emulated_launch(entry, plan.shape), params, emulator, entry.name);
+  emulator::Launch product = emulated_launch(entry, plan.shape);
+  product.operands_overlap = operands_overlap(problem);
+  EmulatorReport report = run_in_emulator(product, params, emulator, entry.name);
   if (options.slices == 1) return report;
   const SliceSumLaunch sum = slice_sum(whole, problem);
   emulator::MemoryMap memory;

@@ -13,7 +13,7 @@ namespace {
 // other for this, or share rows (slices of K).
 Origin origin_of(const void* source, uint32_t valid_bytes) {
   const GemmParams& params = machine->params;
-  if (valid_bytes == 0) return {};
+  if (valid_bytes == 0 || machine->launch.operands_overlap) return {};
   const int element = machine->launch.operand_bytes;
   const auto in = [&](const void* data, int64_t pitch, int64_t batch) -> Origin {
     int64_t offset = static_cast<const char*>(source) - static_cast<const char*>(data);

@@ -35,6 +35,7 @@ struct Launch {
   bool is_persistent;
   OutputOrder output = OutputOrder::row_major;
   bool overlaps_previous_grid = false;  // launched with programmatic stream serialization, as the library's kernels are
+  bool operands_overlap = false;        // A and B interleave in memory: an address does not say whose it is
   std::function<void()> body = {};      // what a thread runs if not kernel(params): kernels with other parameters
   const MemoryMap* memory = nullptr;    // global memory it may touch; null: the output of `params` alone is checked
   int operand_bytes = 2;                // of an element of A and B: tells which element cp.async copies

@@ -9,7 +9,7 @@ import dataclasses
 
 import pytest
 
-from hopper_gemm import ops, registry
+from hopper_gemm import ops, packing, registry
 from hopper_gemm.selector import Card
 
 
@@ -18,6 +18,7 @@ class PretendGpu:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.launches: list[str] = []
+        self.copies: list[int] = []  # how many each launch made
         self.plans = 0
         self.kernels = tuple(dataclasses.replace(k, compiled=True) for k in registry.all_kernels())
         make_plan = ops.make_plan
@@ -27,6 +28,8 @@ class PretendGpu:
             return make_plan(*args)
 
         monkeypatch.setattr(ops, "_launches", {})
+        monkeypatch.setattr(ops, "_recipes", {})
+        monkeypatch.setattr(packing, "_copy", self.copy)
         monkeypatch.setattr(ops, "_gemm", self.gemm)
         monkeypatch.setattr(ops, "make_plan", counted)
         monkeypatch.setattr(ops, "require_emulator", lambda: Card())
@@ -39,6 +42,12 @@ class PretendGpu:
         assert raster in (0, 1) and group >= 1 and max_ctas == 0
         self.launches.append(self.kernels[kernel].name)
         out.copy_((a.double() @ b.double()).to(out.dtype))
+
+
+    def copy(self, copies) -> None:
+        """Stands in for `_C.copy`."""
+        self.copies.append(len(copies))
+        packing._copy_emulated(copies)
 
 
 @pytest.fixture
