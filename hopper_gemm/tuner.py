@@ -19,6 +19,8 @@ from .bench.suites import Case
 from .checks import check_memory, check_tensors
 from .device import card_of
 from .errors import CaptureError, DeviceError, UnsupportedProblemError, sentence
+from .lowering import result_shape
+from .operands import span_elements
 from .plan import Request
 from .problem import DTYPES, Problem, read_problem
 from .registry import all_kernels
@@ -86,9 +88,9 @@ def tune(
             )
         )
     card, request = card_of(a.get_device()), Request(schedule)
-    problem = read_problem(a, b, None, out_dtype, accumulate, str(request))
+    problem = read_problem(a, b, None, out_dtype, accumulate)
     check_memory(a, b, None)
-    if 0 in (problem.m, problem.n, problem.k):
+    if problem.is_empty:
         raise UnsupportedProblemError(sentence("an empty product runs no kernel", got=problem.describe()))
     built = [k for k in all_kernels() if k.compiled]
     with torch.cuda.device(a.device), _shown(note) as show:
@@ -124,7 +126,7 @@ class Rotation:
         self.count = measure.input_sets(a.nbytes + b.nbytes)
         self.a = [_copy(a) for _ in range(self.count)]
         self.b = [_copy(b) for _ in range(self.count)]
-        self.out = [torch.empty(a.shape[0], b.shape[1], dtype=dtype, device=a.device) for _ in range(self.count)]
+        self.out = [torch.empty(result_shape(a, b), dtype=dtype, device=a.device) for _ in range(self.count)]
 
     def call(self, prediction: Prediction) -> measure.Call:
         return lambda i: ops.launch(prediction, self.a[i], self.b[i], self.out[i])
@@ -139,7 +141,9 @@ class Rotation:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+    """Of the same strides, also where several elements are the same memory."""
+    span = tensor.as_strided((span_elements(tensor.shape, tensor.stride()),), (1,)).clone()
+    return span.as_strided(tensor.shape, tensor.stride())
 
 
 class Stopwatch:
