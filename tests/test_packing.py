@@ -228,3 +228,10 @@ def test_the_guard_bands_of_a_strided_product_hold():
     with hopper_gemm.emulator():
         matmul(a, b, out=guarded.view)
     assert torch.equal(guarded.view, exact(a, b)) and guarded.damage() == ""
+
+
+def test_a_repeated_operand_is_packed_once():
+    a, b = ints(1, 5, 7).expand(3, 5, 7), ints(1, 7, 4, seed=1).expand(3, 7, 4)
+    with hopper_gemm.emulator():
+        for x, y in ((a, b), (a, b[0]), (a[0], b), (a, ints(3, 7, 4)), (ints(3, 5, 7), b), (a.expand(2, 3, 5, 7), b)):
+            assert torch.equal(matmul(x, y), exact(x, y))

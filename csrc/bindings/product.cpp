@@ -1,7 +1,6 @@
 // Shapes and strides -> Product.
 #include "product.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -101,21 +100,17 @@ Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& o
   View views[] = {view_of(a, a_vector, false), view_of(b, false, b_vector), view_of(out, a_vector, b_vector)};
   auto& [va, vb, vout] = views;
   if (va.columns != vb.rows || vout.rows != va.rows || vout.columns != vb.columns) refuse();
+  // An operand repeated along a dimension may come with size 1 there, also if it is so in both (packing.py).
   const std::vector<int64_t> sizes = vout.sizes;
-  std::vector<int64_t> needed(std::max(va.sizes.size(), vb.sizes.size()), 1);
-  for (const View* view : {&va, &vb})
-    for (size_t d = 0; d < view->sizes.size(); ++d) {
-      int64_t& extent = needed[needed.size() - view->sizes.size() + d];
-      if (view->sizes[d] != 1) extent = view->sizes[d];
-    }
-  if (needed != sizes || !broadcast(va, sizes) || !broadcast(vb, sizes)) refuse();
+  if (!broadcast(va, sizes) || !broadcast(vb, sizes)) refuse();
   Product product = {1, va.rows, vb.columns, va.columns, {}, {}, {}, false};
   for (const int64_t size : sizes) product.batches *= size;
   for (View& view : views) collapse(view);
   const bool b_shared = vb.matrices.regular && vb.matrices.batch_stride == 0;
   if (product.batches > 1 && b_shared) {
     View rows_a = va, rows_out = vout;
-    if (fold(rows_a) && fold(rows_out)) {
+    // One and the same row again and again is no matrix with a pitch: it stays a batch.
+    if (fold(rows_a) && fold(rows_out) && rows_a.matrices.row_stride != 0) {
       va = rows_a, vout = rows_out;
       product.m *= product.batches;
       product.batches = 1;
