@@ -2,7 +2,8 @@
 
 Block names: `schedules` (five schedules side by side), `ladder` (what each schedule gains over the one before it),
 `errors` (every error text, from the sources), `bench X [schedule]` (every row of X.json, or those of one schedule; X/Y: the
-first that exists), `ablation TOPIC` (one topic of ablation.json), `correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py.
+first that exists), `ablation TOPIC` (one topic of ablation.json), `correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py,
+`check_kernels` and `emulator_speed` by tools/doc_emulator.py.
 """
 
 import json
@@ -30,11 +31,12 @@ def notes(root):
 
 def table(name, results):
     """The text of one block."""
+    import doc_emulator
     import doc_proofs
 
     kind, _, argument = name.partition(" ")
     makers = {"schedules": schedules, "ladder": ladder, "bench": bench, "ablation": ablation, "correctness": correctness}
-    makers |= doc_proofs.TABLES | {"errors": lambda results, argument: doc_errors.table()}
+    makers |= doc_proofs.TABLES | doc_emulator.TABLES | {"errors": lambda results, argument: doc_errors.table()}
     if kind not in makers:
         raise ValueError(f"unknown table {name!r}: one of {', '.join(makers)}")
     return makers[kind](results, argument) or NOT_MEASURED
