@@ -8,15 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import _extension
+from .. import _extension, cache
 from .._version import __version__
 from ..bench.arithmetic import ARITHMETIC
 from ..bench.suites import Case, cases_of
-from ..device import device_info, unavailable_reason
+from ..device import card_of, device_info, unavailable_reason
 from ..explanation import explain_problem
 from ..plan import Request
 from ..registry import Kernel, kernels
 from ..selector import Card, load_model
+from ..tuned import table_of
 from .output import console, print_table
 
 
@@ -47,7 +48,20 @@ def _facts() -> dict[str, str]:
         "kernels": f"{sum(k.compiled for k in built)} for the GPU, {sum(k.emulated for k in built)} for the emulator",
         "sources": str(build["sources_sha"]),
         "model": f"{load_model()['card']}, {load_model()['date']}",
+        "tuned": _tuned(reason),
     }
+
+
+def _tuned(reason: str) -> str:
+    """What `tune` has found on GPUs like this one, and where it is kept."""
+    if reason:
+        try:
+            return f"nothing here; tables are kept in {cache.folder()}"
+        except OSError as error:
+            return str(error)
+    table = table_of(card_of(0))
+    table.refresh()
+    return f"{len(table.choices)} problems in {table.path}"
 
 
 def _driver(device: dict[str, Any]) -> str:

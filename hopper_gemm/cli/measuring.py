@@ -9,26 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from ..bench.peers import peer_names
-from ..bench.suites import DTYPES, Case, cases_of, load_model_layers, load_suite, model_names, parse_extents, parse_shapes, suite_names
+from ..bench.suites import DTYPES, cases_of
 from ..errors import OptionError, sentence
 from .output import console
+from .shapes import TOKENS, Dtypes, Layouts, Model, Shapes, Suite, Tokens, cases_asked_for, words
 
-WHAT, HOW, WHERE = "What to measure (one of --suite, --shapes, --model)", "How", "Where the result goes"
+HOW, WHERE = "How", "Where the result goes"
 
 
 def bench(
-    suite: Annotated[str | None, typer.Option(help=f"A list of shapes: {', '.join(suite_names())}. \\[default: smoke]", rich_help_panel=WHAT)] = None,
-    shapes: Annotated[
-        str | None,
-        typer.Option(
-            help="MxNxK,... or one number for a cube; an extent can be a range: 512:8192 (doubling), 1024:4096:512, 1:64:*4.",
-            rich_help_panel=WHAT,
-        ),
-    ] = None,
-    model: Annotated[str | None, typer.Option(help=f"The layers of {', '.join(model_names())}.", rich_help_panel=WHAT)] = None,
-    tokens: Annotated[str, typer.Option(help="With --model: the values of M; ranges as in --shapes.", rich_help_panel=WHAT)] = "1,16,128,4096",
-    layouts: Annotated[str | None, typer.Option(help="Of tn, tt, nn, nt, separated by commas.", rich_help_panel=WHAT)] = None,
-    dtype: Annotated[str | None, typer.Option(help=f"Of {', '.join(DTYPES)}, separated by commas.", rich_help_panel=WHAT)] = None,
+    suite: Suite = None,
+    shapes: Shapes = None,
+    model: Model = None,
+    tokens: Tokens = TOKENS,
+    layouts: Layouts = None,
+    dtype: Dtypes = None,
     schedule: Annotated[str, typer.Option(help="auto, all, or names separated by commas.", rich_help_panel=HOW)] = "auto",
     kernels: Annotated[str | None, typer.Option("--kernels", help="Also every kernel this glob matches.", rich_help_panel=HOW)] = None,
     peers: Annotated[
@@ -52,7 +47,7 @@ def bench(
     options = BenchOptions(
         schedules=schedule.split(","),
         kernels=kernels,
-        peers=_words(peers) or (),
+        peers=words(peers) or (),
         rounds=rounds,
         best=best,
         mode=mode,
@@ -60,26 +55,8 @@ def bench(
         seed=seed,
         json_path=json_path,
     )
-    cases = _cases(suite, shapes, model, tokens, _words(layouts), _words(dtype))
+    cases = cases_asked_for(suite, shapes, model, tokens, layouts, dtype)
     run_and_print(console, cases, options, csv_path=csv_path, plot_folder=plot_folder)
-
-
-def _words(text: str | None) -> list[str] | None:
-    return [word.strip() for word in text.split(",")] if text else None
-
-
-def _cases(
-    suite: str | None, shapes: str | None, model: str | None, tokens: str, layouts: list[str] | None, dtypes: list[str] | None
-) -> list[Case]:
-    given = [name for name, value in (("--suite", suite), ("--shapes", shapes), ("--model", model)) if value]
-    if len(given) > 1:
-        raise OptionError(sentence("more than one list of shapes", got=" and ".join(given), expected="one of them"))
-    if shapes:
-        return cases_of(parse_shapes(shapes), layouts or ["tn"], dtypes or ["bf16"])
-    if model:
-        counts = [count for word in tokens.split(",") for count in parse_extents(word)]
-        return load_model_layers(model, counts, layouts, dtypes)
-    return load_suite(suite or "smoke", layouts, dtypes)
 
 
 def plot(

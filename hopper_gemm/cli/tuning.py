@@ -6,18 +6,17 @@ from typing import Annotated
 
 import typer
 
-from ..bench.suites import model_names, suite_names
-from .measuring import WHAT, _cases, _words
 from .output import console
+from .shapes import TOKENS, Dtypes, Layouts, Model, Shapes, Suite, Tokens, cases_asked_for
 
 
 def tune(
-    suite: Annotated[str | None, typer.Option(help=f"A list of shapes: {', '.join(suite_names())}. \\[default: smoke]", rich_help_panel=WHAT)] = None,
-    shapes: Annotated[str | None, typer.Option(help="MxNxK,...; ranges as in bench.", rich_help_panel=WHAT)] = None,
-    model: Annotated[str | None, typer.Option(help=f"The layers of {', '.join(model_names())}.", rich_help_panel=WHAT)] = None,
-    tokens: Annotated[str, typer.Option(help="With --model: the values of M; ranges as in --shapes.", rich_help_panel=WHAT)] = "1,16,128,4096",
-    layouts: Annotated[str | None, typer.Option(help="Of tn, tt, nn, nt, separated by commas.", rich_help_panel=WHAT)] = None,
-    dtype: Annotated[str | None, typer.Option(help="Of bf16, fp16, separated by commas.", rich_help_panel=WHAT)] = None,
+    suite: Suite = None,
+    shapes: Shapes = None,
+    model: Model = None,
+    tokens: Tokens = TOKENS,
+    layouts: Layouts = None,
+    dtype: Dtypes = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="For each shape.")] = 4.0,
 ) -> None:
     """Time the kernels for some shapes and remember the fastest: matmul runs it from now on, on GPUs of this model."""
@@ -28,7 +27,7 @@ def tune(
     from ..tuner import tune_cases
 
     card = card_of(0)  # the refusal comes before the first line
-    cases = _cases(suite, shapes, model, tokens, _words(layouts), _words(dtype))
+    cases = cases_asked_for(suite, shapes, model, tokens, layouts, dtype)
     columns = (SpinnerColumn(), TextColumn("{task.completed}/{task.total} {task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(cases))
