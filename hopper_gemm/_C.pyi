@@ -12,6 +12,26 @@ def gemm(
     max_ctas: int,
     exchanged: bool = False,
 ) -> None: ...
+class Launches:
+    def __init__(self, launch: Any = None) -> None: ...
+    def remember(
+        self,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        out: torch.Tensor | None,
+        written: torch.Tensor,
+        id: int,
+        raster: int,
+        group: int,
+        max_ctas: int,
+        exchanged: bool,
+        slices: int,
+    ) -> None: ...
+    def clear(self) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def call(self) -> Any: ...
+
 def gemm_emulated(
     id: int,
     a: torch.Tensor,

@@ -15,6 +15,7 @@ from .errors import HopperGemmError
 from .explanation import Explanation, explain
 from .ops import matmul
 from .packing import prepack
+from .planned import PlannedProduct, plan
 from .products import bmm
 from .registry import Kernel, kernels
 from .schedule import Schedule
@@ -29,6 +30,7 @@ __all__ = [
     "Explanation",
     "HopperGemmError",
     "Kernel",
+    "PlannedProduct",
     "Schedule",
     "Timeline",
     "Tuning",
@@ -41,6 +43,7 @@ __all__ = [
     "is_available",
     "kernels",
     "matmul",
+    "plan",
     "prepack",
     "timeline",
     "tune",

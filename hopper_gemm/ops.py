@@ -218,6 +218,14 @@ def _launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch
     _gemm(prediction.kernel.id, a, b, out, walk.raster_index, walk.group, 0, prediction.problem.swapped)
 
 
+def remember_launch(
+    launches: Any, prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, written: torch.Tensor
+) -> None:
+    """Puts a planned launch into a memory of launches (`_C.Launches`): `out` as the caller gives it, `written` as it lies."""
+    walk, kernel = prediction.walk, prediction.kernel
+    launches.remember(a, b, out, written, kernel.id, walk.raster_index, walk.group, 0, prediction.problem.swapped, 1)
+
+
 def forget_launches() -> None:
     """Every problem is planned anew: a tuned table has changed."""
     _launches.clear()

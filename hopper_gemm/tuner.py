@@ -10,12 +10,11 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from . import ops
-from .bench import measure
-from .bench.suites import Case
 from .checks import check_memory, check_tensors
 from .device import card_of
 from .errors import CaptureError, DeviceError, UnsupportedProblemError, sentence
@@ -28,6 +27,10 @@ from .schedule import AUTO, Schedule, parse_schedule
 from .search import search
 from .selector import Prediction
 from .tuned import Choice, key_of, table_of
+
+if TYPE_CHECKING:
+    from .bench import measure
+    from .bench.suites import Case
 
 TOLERANCE = 2e-2  # between the results of two kernels, relative
 
@@ -123,6 +126,8 @@ class Rotation:
     """Copies of the operands, in the same layout, as many as it takes to miss the L2."""
 
     def __init__(self, a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype) -> None:
+        from .bench import measure  # not when the package is imported
+
         self.count = measure.input_sets(a.nbytes + b.nbytes)
         self.a = [_copy(a) for _ in range(self.count)]
         self.b = [_copy(b) for _ in range(self.count)]
@@ -155,6 +160,8 @@ class Stopwatch:
         self._captured: dict[str, measure.Candidate] = {}
 
     def __call__(self, predictions: Mapping[str, Prediction], rounds: int, fraction: float) -> dict[str, measure.Timing]:
+        from .bench import measure
+
         fresh = {name: self._sets.call(p) for name, p in predictions.items() if name not in self._captured}
         self._captured |= measure.capture(fresh, self._sets.count, lambda name, e: self._note(f"{name} failed: {e}"))
         names = [name for name in predictions if name in self._captured]

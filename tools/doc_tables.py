@@ -3,7 +3,8 @@
 Block names: `schedules` (five schedules side by side), `ladder` (what each schedule gains over the one before it),
 `errors` (every error text, from the sources), `bench X [schedule]` (every row of X.json, or those of one schedule; X/Y: the
 first that exists), `ablation TOPIC` (one topic of ablation.json), `correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py,
-`check_kernels` and `emulator_speed` by tools/doc_emulator.py.
+`check_kernels` and `emulator_speed` by tools/doc_emulator.py, `sets X`, `peers X`, `selector`, `chains` and `host` by
+tools/doc_speed.py.
 """
 
 import json
@@ -33,10 +34,12 @@ def table(name, results):
     """The text of one block."""
     import doc_emulator
     import doc_proofs
+    import doc_speed
 
     kind, _, argument = name.partition(" ")
     makers = {"schedules": schedules, "ladder": ladder, "bench": bench, "ablation": ablation, "correctness": correctness}
-    makers |= doc_proofs.TABLES | doc_emulator.TABLES | {"errors": lambda results, argument: doc_errors.table()}
+    makers |= doc_proofs.TABLES | doc_emulator.TABLES | doc_speed.TABLES
+    makers |= {"errors": lambda results, argument: doc_errors.table()}
     if kind not in makers:
         raise ValueError(f"unknown table {name!r}: one of {', '.join(makers)}")
     return makers[kind](results, argument) or NOT_MEASURED

@@ -32,8 +32,7 @@ bool is_differentiated(const at::Tensor& tensor, bool grad_mode) {
 
 }  // namespace
 
-PyObject* is_plain(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  HANDLE_TH_ERRORS
+bool needs_no_dispatcher(PyObject* const* arguments, Py_ssize_t count) {
   const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
   const bool grad_mode = c10::GradMode::is_enabled();
   const bool below_autograd = local.excluded_.has_any(c10::autograd_dispatch_keyset);
@@ -42,13 +41,18 @@ PyObject* is_plain(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     if (argument == Py_None) continue;
     if (!THPVariable_CheckExact(argument)) {
       if (!THPVariable_Check(argument)) continue;
-      Py_RETURN_FALSE;  // a subclass: torch asks its __torch_function__ or __torch_dispatch__
+      return false;  // a subclass: torch asks its __torch_function__ or __torch_dispatch__
     }
     const at::Tensor& tensor = THPVariable_Unpack(argument);
-    if (has_more_than((tensor.key_set() | local.included_) - local.excluded_, kOrdinary)) Py_RETURN_FALSE;
-    if (tensor.is_meta() || (!below_autograd && is_differentiated(tensor, grad_mode))) Py_RETURN_FALSE;
+    if (has_more_than((tensor.key_set() | local.included_) - local.excluded_, kOrdinary)) return false;
+    if (tensor.is_meta() || (!below_autograd && is_differentiated(tensor, grad_mode))) return false;
   }
-  Py_RETURN_TRUE;
+  return true;
+}
+
+PyObject* is_plain(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  HANDLE_TH_ERRORS
+  return PyBool_FromLong(needs_no_dispatcher(arguments, count));
   END_HANDLE_TH_ERRORS
 }
 

@@ -5,8 +5,9 @@
 
 namespace hopper_gemm {
 
-// is_plain(*tensors): False if the call must go through torch.ops.hopper_gemm. Arguments that are no tensors are
+// is_plain(*tensors) for Python: False if the call must go through torch.ops.hopper_gemm. Arguments that are no tensors are
 // ignored: the checks behind name them.
+bool needs_no_dispatcher(PyObject* const* arguments, Py_ssize_t count);
 PyObject* is_plain(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
 
 }  // namespace hopper_gemm

@@ -1,12 +1,13 @@
 // The extension module hopper_gemm._C: host C++ over libhopper_gemm, no CUDA headers, so one source serves CPU and CUDA
 // builds of torch. The current stream comes from torch's own device interface.
-#include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
 
 #include <pybind11/stl.h>
 
 #include "dicts.h"
 #include "dispatch_state.h"
+#include "launches.h"
+#include "launching.h"
 #include "product.h"
 #include "runtime.h"
 #include "stream.h"
@@ -16,31 +17,12 @@
 namespace hopper_gemm {
 namespace {
 
-LaunchOptions options_of(int raster, int group, int max_ctas, int slices) {
-  return {.raster = raster == 0 ? Raster::along_m : Raster::along_n, .group = group, .max_ctas = max_ctas, .slices = slices};
-}
-
-// Memory for the slices of a split K, from torch's allocator in the current stream's order: it may be reused by what
-// follows in this stream once the launches are queued.
-at::Tensor workspace_of(const Problem& problem, LaunchOptions& options, c10::Device device) {
-  const int64_t bytes = split_k_bytes(problem, options.slices);
-  if (bytes == 0) return {};
-  at::Tensor memory = at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(device));
-  options.workspace = memory.data_ptr();
-  return memory;
-}
-
 void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group, int max_ctas,
                 bool exchanged, int slices) {
   const Problem problem = problem_of(id, a, b, out, exchanged);
   if (!a.is_cuda())
     throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": kernels run on CUDA tensors; gemm_emulated takes CPU tensors"));
-  const py::gil_scoped_release released;
-  const c10::DeviceGuard guard(a.device());
-  use_device(a.device().index());
-  LaunchOptions options = options_of(raster, group, max_ctas, slices);
-  const at::Tensor workspace = workspace_of(problem, options, a.device());
-  gemm(id, problem, options, current_stream(a.device()));
+  launch_on_stream(id, problem, options_of(raster, group, max_ctas, slices), a.device());
 }
 
 py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
@@ -143,16 +125,6 @@ void check_torch() {
                                 ": build it again with `pip install --no-build-isolation .`"));
 }
 
-PyObject* exception_of(Error::Kind kind) {
-  switch (kind) {
-    case Error::Kind::value: return PyExc_ValueError;
-    case Error::Kind::type: return PyExc_TypeError;
-    case Error::Kind::not_implemented: return PyExc_NotImplementedError;
-    case Error::Kind::runtime: break;
-  }
-  return PyExc_RuntimeError;
-}
-
 }  // namespace
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
@@ -174,6 +146,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         py::arg("protocol_only") = false, py::arg("keep_findings") = false, py::arg("exchanged") = false, py::arg("slices") = 1);
   static PyMethodDef is_plain_method{"is_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&is_plain)), METH_FASTCALL,
                                      "Whether a product of these tensors needs nothing of torch's dispatcher"};
+  define_launches(m);
   m.attr("is_plain") = py::reinterpret_steal<py::object>(PyCFunction_New(&is_plain_method, nullptr));
   m.def("copy", &copy_torch, "[(source, target, padded)], one or two: target = source in one launch on the current stream, for any strides; "
         "the target's rows are zeroed up to `padded` columns", py::arg("copies"));

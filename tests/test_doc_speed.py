@@ -1,0 +1,43 @@
+"""The tables of speed against others, from results as the programs write them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+doc_tables = pytest.importorskip("doc_tables")
+
+HEAD = {"gpu": "a GPU", "power_limit_w": 700, "torch": "2", "cuda": "13", "mode": "sustained", "date": "d", "commit": "abc"}
+ROW = {"m": 512, "n": 512, "k": 512, "layout": "tn", "us": 3.0, "torch_us": 3.6, "ratio": 1.2}
+
+
+def test_without_a_result_the_table_says_so():
+    for name in ("sets suite", "peers suite", "selector", "chains", "host"):
+        assert doc_tables.table(name, {}) == doc_tables.NOT_MEASURED
+    assert doc_tables.table("peers", {"suite": HEAD | {"rows": [ROW]}}) == doc_tables.NOT_MEASURED
+
+
+def test_sets_and_peers():
+    sets = [{"set": "decode", "shapes": 8, "mean": 1.1, "mean_limit": 1.08, "least": 1.0, "least_limit": 1.0}]
+    result = HEAD | {"sets": sets, "rows": [ROW | {"peer": "triton", "peer_us": 3.3, "peer_ratio": 1.1}]}
+    assert "| decode | 8 | 1.100 | 1.08 | 1.000 | 1.00 |" in doc_tables.table("sets suite", {"suite": result})
+    assert "| 512³ | tn | 3.0 | 3.6 | 1.200 | triton | 3.3 | 1.100 |" in doc_tables.table("peers suite", {"suite": result})
+
+
+def test_selector():
+    row = {"m": 1, "n": 2, "k": 3, "chosen": "x", "us": 2.0, "best": "y", "best_us": 1.6, "ratio": 1.25}
+    result = HEAD | {"seed": 5, "summary": {"shapes": 2, "mean": 1.118, "worst": 1.25}, "rows": [row | {"ratio": 1.01}, row]}
+    text = doc_tables.table("selector", {"selector": result})
+    assert "2 random shapes (seed 5)" in text and "1.118 x" in text and "| 1 x 2 x 3 | `x` | 2.0 | `y` | 1.6 | 1.250 |" in text
+    assert text.count("`x`") == 1
+
+
+def test_chains_and_host():
+    chain = {"chain": "c", "products": 64, "us": 400.0, "torch_us": 500.0, "floor_us": 160.0, "of_torch": 0.8, "limit": 0.95}
+    assert "| c | 64 | 400 | 500 | 160 | 0.800 | 0.95 |" in doc_tables.table("chains", {"chains": HEAD | {"rows": [chain]}})
+    calls = [{"call": "torch.mm", "us": 5.0}, {"call": "plan", "us": 2.5, "against": "torch.mm", "of_it": 0.5, "limit": 0.6}]
+    text = doc_tables.table("host", {"host": HEAD | {"rows": calls}})
+    assert "| `torch.mm` | 5.00 |  |  |" in text and "| `plan` | 2.50 | 0.50 of `torch.mm` | 0.60 |" in text
