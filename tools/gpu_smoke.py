@@ -11,22 +11,26 @@ import sys
 import torch
 
 from hopper_gemm import _C
+from hopper_gemm.problem import INPUT_NAMES
 
 SHAPES = ((200, 136, 72), (1, 8, 8), (300, 520, 200))
 
 
+DTYPES = {name: dtype for dtype, name in INPUT_NAMES.items()}
+OUTPUTS = {"bf16": (torch.bfloat16, torch.float32), "f16": (torch.float16,), "s8": (torch.int32,), "u8": (torch.int32,)}
+
+
 def operands(record, m, n, k):
     """a (M, K) and b (K, N), small integers, each stored as the kernel reads it (padded to the 16-byte rule)."""
-    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[record["a_type"]]
 
-    def stored(rows, columns):
-        wide = torch.randint(-2, 3, (rows, (columns + 7) // 8 * 8), device="cuda").to(dtype)
-        return wide[:, :columns]
+    def stored(rows, columns, dtype):
+        low = 0 if dtype == torch.uint8 else -2
+        return torch.randint(low, low + 5, (rows, (columns + 15) // 16 * 16), device="cuda").to(dtype)[:, :columns]
 
-    majors = (record["a_major"], record["b_major"])
-    a_major, b_major = majors[::-1] if record["output"] == "column_major" else majors
-    a = stored(m, k) if a_major == "k" else stored(k, m).t()
-    b = stored(n, k).t() if b_major == "k" else stored(k, n)
+    sides = [(record["a_major"], DTYPES[record["a_type"]]), (record["b_major"], DTYPES[record["b_type"]])]
+    (a_major, a_dtype), (b_major, b_dtype) = sides[::-1] if record["output"] == "column_major" else sides
+    a = stored(m, k, a_dtype) if a_major == "k" else stored(k, m, a_dtype).t()
+    b = stored(n, k, b_dtype).t() if b_major == "k" else stored(k, n, b_dtype)
     return a, b
 
 
@@ -34,16 +38,16 @@ def check(record, shape, out_dtype):
     """An error text, or ''. The output lies in a padded buffer whose margin must stay untouched."""
     m, n, k = shape
     a, b = operands(record, m, n, k)
-    buffer = torch.full((m + 2, (n + 15) // 8 * 8), 77.0, device="cuda", dtype=out_dtype)
+    buffer = torch.full((m + 2, (n + 31) // 16 * 16), 7, device="cuda", dtype=out_dtype)
     out = buffer[1 : m + 1, :n]
     exchanged = record["output"] == "column_major"  # such a kernel computes out.t() = b.t() @ a.t()
     _C.gemm(record["id"], a, b, out, exchanged=exchanged)
     torch.cuda.synchronize()
     expected = (a.double() @ b.double()).to(out_dtype)
-    if not torch.equal(out, expected):
-        return f"wrong at {int((out != expected).sum())} of {m * n} elements"
-    buffer[1 : m + 1, :n] = 77.0
-    return "" if bool((buffer == 77.0).all()) else "wrote outside out"
+    if not torch.equal(out.double(), expected.double()):
+        return f"wrong at {int((out.double() != expected.double()).sum())} of {m * n} elements"
+    buffer[1 : m + 1, :n] = 7
+    return "" if bool((buffer.float() == 7).all()) else "wrote outside out"
 
 
 def main():
@@ -62,7 +66,7 @@ def main():
             continue
         seen.add(record["schedule"])
         for shape in SHAPES[: options.shapes]:
-            for out_dtype in (torch.bfloat16, torch.float32) if record["a_type"] == "bf16" else (torch.float16,):
+            for out_dtype in OUTPUTS.get(record["a_type"], (torch.bfloat16, torch.float32, torch.float8_e5m2)):
                 count += 1
                 try:
                     text = check(record, shape, out_dtype)
