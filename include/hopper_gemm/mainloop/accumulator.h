@@ -40,7 +40,10 @@ struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::co
   typename AccumulatorRegister<c.accumulator>::type d[c.mma_blocks()][c.mma_registers()];
 
   HG_DEVICE Accumulator() {
-    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) arch::unwritten_registers<c.accumulator>(d[block]);
+    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
+      arch::unwritten_registers<c.accumulator>(d[block]);
+      if constexpr (c.promotes()) arch::unwritten_registers<DataType::f32>(this->promoted[block]);
+    }
   }
 
   // Row 16 * warp + lane / 4 + 8 * half of the block, columns 8 * group + 2 * (lane % 4) and the next
