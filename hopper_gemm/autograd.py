@@ -13,6 +13,7 @@ from torch.autograd import forward_ad
 from .activation import activation_backward, needs_preactivation
 from .dispatcher import carries_tangent
 from .errors import AutogradError, sentence
+from .lowering import result_shape
 
 DIFFERENTIABLE = (torch.bfloat16, torch.float16, torch.float32)
 # What holds for the products of a backward as for the forward one. Not schedule and config, which name a kernel of one
@@ -23,16 +24,30 @@ _KEPT = ("precision", "batch_invariant", "deterministic")
 def _product(a: torch.Tensor, b: torch.Tensor, like: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
     """alpha a @ b in the dtype of `like`. A gradient in fp32 is rounded to the dtype of the factor beside it."""
     keywords = {name: options[name] for name in (*_KEPT, "alpha") if name in options}
-    return torch.ops.hopper_gemm.matmul(_readable(a), _readable(b), out_dtype=like.dtype, **keywords)
+    return torch.ops.hopper_gemm.matmul(a, b, out_dtype=like.dtype, **keywords)
 
 
-def _readable(matrix: torch.Tensor) -> torch.Tensor:
-    """A gradient may arrive expanded or strided in both dimensions (of a sum, of a slice): then it is copied."""
-    rows, columns = matrix.shape
-    row_stride, column_stride = matrix.stride()
-    by_row = column_stride == 1 and (row_stride >= columns or rows == 1)
-    by_column = row_stride == 1 and (column_stride >= rows or columns == 1)
-    return matrix if by_row or by_column else matrix.contiguous()
+def _as_matrices(
+    a: torch.Tensor, b: torch.Tensor, grad: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Vectors as matrices of one row or column, and the gradient of their product with that row or column."""
+    if b.dim() == 1:
+        b, grad = b.unsqueeze(-1), grad.unsqueeze(-1)
+    if a.dim() == 1:
+        a, grad = a.unsqueeze(0), grad.unsqueeze(-2)
+    return a, b, grad
+
+
+def _gradient_of_a(a: torch.Tensor, b: torch.Tensor, grad: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+    _, matrix, grad = _as_matrices(a, b, grad.to(b.dtype))
+    return sum_to(_product(grad, matrix.mT, a, options), a)
+
+
+def _gradient_of_b(a: torch.Tensor, b: torch.Tensor, grad: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+    rows, matrix, grad = _as_matrices(a, b, grad.to(a.dtype))
+    if matrix.dim() == 2:  # one b for the whole batch: its gradient is one product over all rows
+        rows, grad = rows.flatten(0, -2), grad.flatten(0, -2)
+    return sum_to(_product(rows.mT, grad, b, options), matrix).reshape(b.shape)
 
 
 def sum_to(grad: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -92,9 +107,9 @@ class Product(torch.autograd.function._SingleLevelFunction):  # type: ignore[mis
         if needs_a or needs_b or needs_bias or needs_c:
             grad = _through_activation(grad, a, b, bias, c, out, options)
         if needs_a:
-            grads[0] = _product(grad.to(b.dtype), b.mT, a, options)
+            grads[0] = _gradient_of_a(a, b, grad, options)
         if needs_b:
-            grads[1] = _product(a.mT, grad.to(a.dtype), b, options)
+            grads[1] = _gradient_of_b(a, b, grad, options)
         if needs_bias:
             grads[2] = sum_to(grad, bias)
         if needs_c:
@@ -107,7 +122,7 @@ class Product(torch.autograd.function._SingleLevelFunction):  # type: ignore[mis
         options = ctx.options
         dtype = options.get("out_dtype") or a.dtype
         like = torch.empty((), dtype=dtype, device="meta")
-        shape = (*a.shape[:-1], b.shape[-1])
+        shape = result_shape(a, b)
         tangents = []
         if a_t is not None:
             tangents.append(_product(a_t, b, like, options))

@@ -1,4 +1,4 @@
-"""The vmap rule of the product: folded into M where one operand has the batch dimension, otherwise one product each."""
+"""The vmap rule of the product: one batched product, or one each where an epilogue has operands of its own."""
 
 from __future__ import annotations
 
@@ -21,17 +21,32 @@ def batched_matmul(
     operands = (a, b, bias, c, residual)
     dims = (*in_dims, *(None,) * (5 - len(in_dims)))[:5]
     op = torch.ops.hopper_gemm.matmul
-    batch = info.batch_size
     a_dim, b_dim = dims[:2]
-    alone = all(t is None for t in operands[2:])
-    if alone and a_dim is not None and b_dim is None:
-        folded = a.movedim(a_dim, 0)
-        return op(folded.flatten(0, 1), b, **options).unflatten(0, (batch, -1)), 0
-    if alone and a_dim is None and b_dim is not None:
-        folded = b.movedim(b_dim, 1)
-        return op(a, folded.flatten(1, 2), **options).unflatten(1, (batch, -1)), 1
+    if all(t is None for t in operands[2:]):
+        return _one_product(a, a_dim, b, b_dim, options), 0
     each = [
         op(*(t if d is None or t is None else t.select(d, i) for t, d in zip(operands, dims)), **options)
-        for i in range(batch)
+        for i in range(info.batch_size)
     ]
     return torch.stack(each), 0
+
+
+def _one_product(
+    a: torch.Tensor, a_dim: int | None, b: torch.Tensor, b_dim: int | None, options: dict[str, Any]
+) -> torch.Tensor:
+    """The mapped dimension becomes the outermost of the batch."""
+    a_vector, b_vector = (t.dim() - (d is not None) == 1 for t, d in ((a, a_dim), (b, b_dim)))
+    a, b = (t if d is None else t.movedim(d, 0) for t, d in ((a, a_dim), (b, b_dim)))
+    a, b = a.unsqueeze(-2) if a_vector else a, b.unsqueeze(-1) if b_vector else b
+    own = max(t.dim() - 2 - (d is not None) for t, d in ((a, a_dim), (b, b_dim)))
+    a, b = (_with_batch_dims(t, own + 1) if d is not None else t for t, d in ((a, a_dim), (b, b_dim)))
+    out = torch.ops.hopper_gemm.matmul(a, b, **options)
+    out = out.squeeze(-1) if b_vector else out
+    return out.squeeze(-1 if b_vector else -2) if a_vector else out
+
+
+def _with_batch_dims(tensor: torch.Tensor, count: int) -> torch.Tensor:
+    """With `count` batch dimensions: ones are put behind the outermost."""
+    while tensor.dim() - 2 < count:
+        tensor = tensor.unsqueeze(1)
+    return tensor

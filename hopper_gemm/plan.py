@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import manifest
 from .config import Config, matching
@@ -19,11 +19,14 @@ from .tuned import Choice, key_of, put_first, table_of
 
 @dataclass(frozen=True)
 class Request:
-    """What the caller named: a schedule and / or a config, both optional; and whether a tuned table may choose."""
+    """What the caller named: a schedule and / or a config, both optional; whether a tuned table may choose, and whether the
+    choice must be the same for every M (then no table does: what is tuned is one M).
+    """
 
     schedule: str | Schedule = "auto"
     config: str | Config | None = None
     tuned: bool = True
+    batch_invariant: bool = False
 
     def __str__(self) -> str:
         if self.config is None:
@@ -78,6 +81,8 @@ def make_plan(
             )
         )
     ranked, choice = put_first(_tuned_choice(problem, request, card), rank(problem, candidates, card, load_model()))
+    if request.batch_invariant:
+        ranked = as_for_any_m(problem, ranked, card)
     refusals: dict[str, int] = {}
     for position, prediction in enumerate(ranked):
         refusal = can_run(prediction)
@@ -92,8 +97,23 @@ def make_plan(
     )
 
 
+INVARIANT_M = 512  # rows for which the kernel of all batch-invariant products of one N, K, type and layout is chosen
+
+
+def as_for_any_m(problem: Problem, predictions: Sequence[Prediction], card: Card) -> list[Prediction]:
+    """Predictions in an order that does not depend on the caller's M or batch: that of a product of INVARIANT_M rows.
+
+    A row's bits depend on the kernel alone (its tile and its order of K), so they are the same whatever is multiplied
+    beside it.
+    """
+    rows = {"n": INVARIANT_M} if problem.swapped else {"m": INVARIANT_M}
+    order = rank(replace(problem, **rows, batches=1), [p.kernel for p in predictions], card, load_model())
+    place = {prediction.kernel.id: i for i, prediction in enumerate(order)}
+    return sorted(predictions, key=lambda p: place[p.kernel.id])
+
+
 def _tuned_choice(problem: Problem, request: Request, card: Card) -> Choice | None:
-    if not request.tuned or request.config is not None:
+    if not request.tuned or request.config is not None or request.batch_invariant:
         return None
     schedule = parse_schedule(request.schedule)
     return table_of(card).choices.get(key_of(problem, str(schedule or AUTO)))

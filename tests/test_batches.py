@@ -149,3 +149,31 @@ def test_an_out_of_a_batch_that_shares_memory_is_refused():
         expected = exact(buffer[..., :40], buffer[..., 40:80])
         matmul(buffer[..., :40], buffer[..., 40:80], out=buffer[..., 80:120])
     assert torch.equal(buffer[..., 80:120], expected)
+
+
+GRADIENTS = [((7,), (7,)), ((7,), (7, 5)), ((5, 7), (7,)), ((3, 5, 7), (7, 4)), ((3, 5, 7), (3, 7, 4)), ((2, 1, 5, 7), (3, 7, 4)), ((5, 7), (3, 7, 4)), ((3, 5, 7), (7,))]
+
+
+@pytest.mark.parametrize("a, b", GRADIENTS)
+def test_gradients_of_vectors_and_batches(a, b):
+    x, y = ints(*a).requires_grad_(), ints(*b, seed=1).requires_grad_()
+    with hopper_gemm.emulator():
+        out = matmul(x, y)
+        seed = ints(*out.shape, seed=2) if out.dim() else torch.tensor(2.0, dtype=BF16)
+        out.backward(seed)
+    u, v = x.detach().double().requires_grad_(), y.detach().double().requires_grad_()
+    (u @ v).backward(seed.double())
+    assert torch.equal(x.grad.double(), u.grad.to(BF16).double()) and torch.equal(y.grad.double(), v.grad.to(BF16).double())
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0), (1, 2)])
+@pytest.mark.parametrize("a, b", [((5, 7), (7, 4)), ((7,), (7, 4)), ((5, 7), (7,)), ((7,), (7,)), ((2, 5, 7), (7, 4)), ((5, 7), (2, 7, 4))])
+def test_vmap_is_one_batched_product(a, b, dims):
+    a_dim, b_dim = (None if d is None else min(d, len(s)) for d, s in zip(dims, (a, b)))
+    x = ints(3, *a).movedim(0, a_dim) if a_dim is not None else ints(*a)
+    y = ints(3, *b, seed=1).movedim(0, b_dim) if b_dim is not None else ints(*b, seed=1)
+    with hopper_gemm.emulator() as machine:
+        got = torch.vmap(matmul, in_dims=(a_dim, b_dim))(x, y)
+    assert len(machine.reports) == 1
+    expected = torch.vmap(torch.matmul, in_dims=(a_dim, b_dim))(x.double(), y.double())
+    assert torch.equal(got.double(), expected.to(BF16).double())
