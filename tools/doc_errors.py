@@ -28,12 +28,14 @@ def python_errors(root=ROOT):
 
 
 def sentences(tree):
-    """(call of sentence, name of the error it is raised as)."""
+    """(call of sentence, name of the error it is raised as), by line."""
+    found = []
     for node in ast.walk(tree):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Call) and getattr(child.func, "id", "") == "sentence":
                 owner = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
-                yield child, owner if owner.endswith("Error") else ""
+                found.append((child, owner if owner.endswith("Error") else ""))
+    return sorted(found, key=lambda pair: pair[0].lineno)
 
 
 def words(node):

@@ -1,9 +1,9 @@
 """The measured tables of the documentation, as Markdown, from benchmarks/results/*.json. Nothing here invents a number.
 
 Block names: `schedules` (five schedules side by side), `ladder` (what each schedule gains over the one before it),
-`errors` (every error text, from the sources), `bench X [schedule]` (every row of X.json, or those of one schedule; X/Y: the
-first that exists), `ablation TOPIC` (one topic of ablation.json), `correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py,
-`check_kernels` and `emulator_speed` by tools/doc_emulator.py, `sets X`, `peers X`, `selector`, `chains` and `host` by
+`errors` (every error text, from the sources), `session NAME` (what a command printed on a GPU), `bench X [schedule]` (every
+row of X.json, or those of one schedule; X/Y: the first that exists), `ablation TOPIC` (one topic of ablation.json),
+`correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py, `check_kernels` and `emulator_speed` by tools/doc_emulator.py, `sets X`, `peers X`, `selector`, `chains` and `host` by
 tools/doc_speed.py.
 """
 
@@ -39,7 +39,7 @@ def table(name, results):
     kind, _, argument = name.partition(" ")
     makers = {"schedules": schedules, "ladder": ladder, "bench": bench, "ablation": ablation, "correctness": correctness}
     makers |= doc_proofs.TABLES | doc_emulator.TABLES | doc_speed.TABLES
-    makers |= {"errors": lambda results, argument: doc_errors.table()}
+    makers |= {"errors": lambda results, argument: doc_errors.table(), "session": session}
     if kind not in makers:
         raise ValueError(f"unknown table {name!r}: one of {', '.join(makers)}")
     return makers[kind](results, argument) or NOT_MEASURED
@@ -166,6 +166,15 @@ def ablation(results, topic):
         header = ["variant", *(text for shape in shapes for text in (f"{shape}, TFLOP/s", "speed"))]
         parts.append(f"{about} ({dtype}, {layout}):\n\n{grid(header, lines)}")
     return "\n\n".join([*parts, head(result)])
+
+
+def session(results, name):
+    """What a command printed on a GPU (tools/record_sessions.py), as a console block."""
+    result = results.get("sessions")
+    row = next((r for r in result["rows"] if r["name"] == name and r["status"] == 0), None) if result else None
+    if row is None:
+        return ""
+    return "\n".join([f"```console recorded: {head(result).strip('*.')}", f"$ {row['command']}", *row["lines"], "```"])
 
 
 def correctness(results, _):

@@ -125,11 +125,12 @@ while [ $# -gt 0 ]; do
     sanitize) sanitize ;;
     stress) stress ;;
     parity) parity ;;
+    sessions) step sessions 540 $PYTHON tools/record_sessions.py "$OUT/sessions.json" ;;
     bench)
       shift
       [ $# -gt 0 ] || { echo "gpu_check: bench needs the name of a suite"; exit 2; }
       bench "$1" ;;
-    *) echo "gpu_check: unknown stage '$1': build, test, cases, proof, property, sanitize, stress, parity, bench NAME"; exit 2 ;;
+    *) echo "gpu_check: unknown stage '$1': build, test, cases, proof, property, sanitize, stress, parity, sessions, bench NAME"; exit 2 ;;
   esac
   shift
 done
