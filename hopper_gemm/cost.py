@@ -1,15 +1,17 @@
 """The analytic model of one kernel's time on one problem. Constants come from model.json; units are in the names.
 
-time = launch + max(kernel, HBM) + a part of the smaller
+time = launch + max(kernel, memory) + a part of the smaller + the sum of the slices of a split K
 kernel = soft maximum of (busiest SM at full clock, all work at the card's power limit)
+memory = soft maximum of (HBM, L2 to all SMs)
 busiest SM = tiles x k-blocks x cycles of a k-block + prologue + exposed epilogues
 k-block = soft maximum of (tensor core, shared memory, L2), or load latency / stages
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +42,7 @@ class Estimate:
     kernel: Kernel
     card: Card
     model: Mapping[str, Any]
+    slices: int = 1  # of K, in memory
 
     # --- how the tiles fall
 
@@ -54,7 +57,7 @@ class Estimate:
     @property
     def tiles(self) -> int:
         """Tiles, or parts of tiles if the K extent is split."""
-        return self.tiles_m * self.tiles_n * self.kernel.cluster_k * self.problem.batches
+        return self.tiles_m * self.tiles_n * self.kernel.cluster_k * self.slices * self.problem.batches
 
     @cached_property
     def sms(self) -> int:
@@ -87,7 +90,7 @@ class Estimate:
     @property
     def k_blocks(self) -> int:
         """Of one CTA on one tile."""
-        return max(1, -(-self.problem.k // (self.kernel.tile[2] * self.kernel.cluster_k)))
+        return max(1, -(-self.problem.k // (self.kernel.tile[2] * self.kernel.cluster_k * self.slices)))
 
     @property
     def useful_area(self) -> float:
@@ -98,10 +101,10 @@ class Estimate:
     # --- one k-block of one CTA
 
     @cached_property
-    def rows(self) -> float:
-        """Rows of K that a CTA fetches: those inside the operands, and its share of what its cluster multicasts."""
+    def fetched_rows(self) -> tuple[float, float]:
+        """Rows of K of A and of B that a CTA fetches: those inside the operands, and its share of a multicast."""
         (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
-        return min(tile_m, self.problem.m) / cluster_n + min(tile_n, self.problem.n) / cluster_m
+        return min(tile_m, self.problem.m) / cluster_n, min(tile_n, self.problem.n) / cluster_m
 
     @property
     def rows_beyond(self) -> float:
@@ -110,8 +113,28 @@ class Estimate:
         return max(0, tile_m - self.problem.m) / cluster_n + max(0, tile_n - self.problem.n) / cluster_m
 
     @property
+    def rows_ragged(self) -> float:
+        """The same in the last tiles of several, on average over all tiles."""
+        (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
+        m, n = self.problem.m, self.problem.n
+        of_a = max(0, self.tiles_m * tile_m - m) / self.tiles_m / cluster_n if m > tile_m else 0.0
+        of_b = max(0, self.tiles_n * tile_n - n) / self.tiles_n / cluster_m if n > tile_n else 0.0
+        return of_a + of_b
+
+    @property
     def l2_bytes(self) -> float:
-        return self.kernel.element_bytes * self.kernel.tile[2] * self.rows
+        return self.kernel.element_bytes * self.kernel.tile[2] * sum(self.fetched_rows)
+
+    @cached_property
+    def l2_requests(self) -> float:
+        """Bytes, more where a 128-byte row of a tile lies in two lines of memory."""
+        problem, letters = self.problem, self.kernel.layout
+        contiguous = (problem.k if letters[0] == "t" else problem.m, problem.k if letters[1] == "n" else problem.n)
+        weighted = sum(
+            rows * (1 + _split_lines(extent * self.kernel.element_bytes, self.model["split_line"]))
+            for rows, extent in zip(self.fetched_rows, contiguous)
+        )
+        return self.kernel.element_bytes * self.kernel.tile[2] * weighted
 
     def shared_bytes(self, write_weight: float) -> float:
         """Each 64-row wgmma reads its rows of A and all of B from shared memory; TMA writes compete in part."""
@@ -128,7 +151,9 @@ class Estimate:
         return {
             "tensor core": mma * model["mainloop_slowdown"][self.kernel.schedule.value] + self.promotion_cycles,
             "shared memory": self.shared_bytes(model["smem_write_weight"]) / model["smem_bytes_per_cycle"],
-            "L2": self.l2_bytes / model["l2_bytes_per_cycle"] + self.rows_beyond * model["edge_row_cycles"],
+            "L2": self.l2_requests / model["l2_bytes_per_cycle"]
+            + self.rows_beyond * model["edge_row_cycles"]
+            + self.rows_ragged * model["ragged_row_cycles"],
         }
 
     @property
@@ -158,10 +183,13 @@ class Estimate:
 
     @cached_property
     def epilogue_cycles(self) -> float:
-        element = self.problem.output_bytes
-        store = self.kernel.store if element == 2 and self.problem.n % 8 == 0 else "direct"
+        element = 4 if self.slices > 1 else self.problem.output_bytes
         out_bytes = self.kernel.tile[0] * self.kernel.tile[1] * element
-        return float(self.model["epilogue_cycles"] + out_bytes / self.model["store_bytes_per_cycle"][store])
+        rate = self.model["store_bytes_per_cycle"]["direct"]
+        if self.kernel.store == "tma" and element == 2 and self.problem.n % 8 == 0:
+            narrow = math.gcd(self.kernel.tile[1], 64) / 64 if self.kernel.output == "row_major" else 1.0
+            rate = self.model["store_bytes_per_cycle"]["tma"] * narrow ** self.model["narrow_panel_power"]
+        return float(self.model["epilogue_cycles"] + out_bytes / rate)
 
     @property
     def busy_cycles(self) -> float:
@@ -178,9 +206,24 @@ class Estimate:
 
     @cached_property
     def walk(self) -> Walk:
-        return best_walk(
+        walk = best_walk(
             self.problem, self.kernel, self.tiles_m, self.tiles_n, self.resident_ctas, self.card.l2_bytes, self.model
         )
+        return walk if self.slices == 1 else replace(walk, slices=self.slices)
+
+    @property
+    def memory_us(self) -> float:
+        """HBM, and what L2 hands to all SMs together."""
+        l2_us = self.l2_requests * self.tiles * self.k_blocks / self.model["l2_bytes_per_us"]
+        return float((self.hbm_us**4 + l2_us**4) ** 0.25)
+
+    @property
+    def sum_us(self) -> float:
+        """The launch that adds up the slices."""
+        if self.slices == 1:
+            return 0.0
+        written = 4 * self.slices * self.problem.m * self.problem.n
+        return float(self.model["slice_sum"]["launch_us"] + written / self.model["slice_sum"]["bytes_per_us"])
 
     @property
     def hbm_us(self) -> float:
@@ -203,6 +246,7 @@ class Estimate:
             + energy["smem_gb"] * self.shared_bytes(1.0) * blocks * 1e-9
             + energy["l2_gb"] * self.l2_bytes * blocks * 1e-9
             + energy["hbm_gb"] * self.problem.batches * self.walk.hbm_bytes * 1e-9
+            + energy["out_gb"] * self.problem.batches * self.problem.output_bytes * self.problem.m * self.problem.n * 1e-9
         )
         return float(work * self.model["sms"] / self.card.sm_count)
 
@@ -216,8 +260,8 @@ class Estimate:
         power = self.model["power_softness"]
         kernel_us = (self.busy_us**power + self.power_us**power) ** (1 / power)
         launch_us = self.model["launch_us"] + (self.model["cluster_us"] if self.kernel.cluster_size > 1 else 0.0)
-        slower, faster = max(kernel_us, self.hbm_us), min(kernel_us, self.hbm_us)
-        return float(launch_us + slower + self.model["overlap_loss"] * faster)
+        slower, faster = max(kernel_us, self.memory_us), min(kernel_us, self.memory_us)
+        return float(launch_us + slower + self.model["overlap_loss"] * faster + self.sum_us)
 
     @property
     def bound(self) -> str:
@@ -225,6 +269,14 @@ class Estimate:
         unit = max(self.block_terms, key=self.block_terms.__getitem__)
         limits = {unit: self.busy_us, "power": self.power_us, "HBM": self.hbm_us}
         return max(limits, key=limits.__getitem__)
+
+
+def _split_lines(row_bytes: int, model: Mapping[str, float]) -> float:
+    """What rows cost that do not all begin a 128-byte line: the part of them in two lines, times the fitted price."""
+    if row_bytes % 128 == 0:
+        return 0.0
+    part = 0.5 if row_bytes % 64 == 0 else 0.75 if row_bytes % 32 == 0 else 0.875
+    return part * model["cost"] * (model["odd_sectors"] if row_bytes % 32 else 1.0)
 
 
 def _padded_tiles(extent: int, tile: int, cluster: int) -> int:

@@ -108,9 +108,7 @@ def estimated_seconds(problem: Problem, kernel: Kernel) -> float:
     return problem.batches * m * n * k / EMULATED_MACS_PER_SECOND
 
 
-def run_emulated(
-    emulator: Emulator, prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor
-) -> None:
+def run_emulated(emulator: Emulator, prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
     """Runs a planned kernel on the emulator, after a warning if it will take long."""
     problem, kernel, walk = prediction.problem, prediction.kernel, prediction.walk
     seconds = estimated_seconds(problem, kernel)
@@ -122,8 +120,18 @@ def run_emulated(
             stacklevel=4,
         )
     report = _extension.load().gemm_emulated(
-        kernel.id, a, b, out, walk.raster_index, walk.group, emulator.seed, emulator.sm_count, emulator.timed, emulator.trace,
+        kernel.id,
+        a,
+        b,
+        out,
+        walk.raster_index,
+        walk.group,
+        emulator.seed,
+        emulator.sm_count,
+        emulator.timed,
+        emulator.trace,
         exchanged=problem.swapped,
+        slices=walk.slices,
     )
     emulator.reports.append(report)
     del emulator.reports[:-64]

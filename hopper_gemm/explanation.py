@@ -49,6 +49,11 @@ class Explanation:
             f"  why     {self.plan.reason}",
             f"  walk    {walk.raster}, groups of {walk.group} clusters; about {walk.hbm_bytes / 1e6:.1f} MB from HBM",
         ]
+        if walk.slices > 1:
+            megabytes = 4e-6 * walk.slices * problem.m * problem.n
+            lines.append(
+                f"  slices  K in {walk.slices} parts, summed in order by a second launch; {megabytes:.1f} MB of workspace"
+            )
         if self.plan.chosen.problem.swapped:
             lines.append("  swapped the kernel computes out.t() = b.t() @ a.t()")
         if self.plan.tuned:

@@ -33,6 +33,7 @@ class _Launch(NamedTuple):
     kernel: int
     raster: int
     group: int
+    slices: int
     shape: tuple[int, ...]
     dtype: torch.dtype
     swapped: bool
@@ -126,14 +127,14 @@ def matmul(
         )
     if out is None:
         out = _empty(launch.shape, dtype=launch.dtype, device=a.device)
-        _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped)
+        _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped, launch.slices)
         return out
     address = out.data_ptr()
     if (address < a_address + launch.a_bytes and a_address < address + launch.out_bytes) or (
         address < b_address + launch.b_bytes and b_address < address + launch.out_bytes
     ):
         check_memory(a, b, out)
-    _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped)
+    _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped, launch.slices)
     _mark_written(out)
     return out
 
@@ -215,7 +216,7 @@ def launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.
 
 def _launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
     walk = prediction.walk
-    _gemm(prediction.kernel.id, a, b, out, walk.raster_index, walk.group, 0, prediction.problem.swapped)
+    _gemm(prediction.kernel.id, a, b, out, walk.raster_index, walk.group, 0, prediction.problem.swapped, walk.slices)
 
 
 def remember_launch(
@@ -223,7 +224,7 @@ def remember_launch(
 ) -> None:
     """Puts a planned launch into a memory of launches (`_C.Launches`): `out` as the caller gives it, `written` as it lies."""
     walk, kernel = prediction.walk, prediction.kernel
-    launches.remember(a, b, out, written, kernel.id, walk.raster_index, walk.group, 0, prediction.problem.swapped, 1)
+    launches.remember(a, b, out, written, kernel.id, walk.raster_index, walk.group, 0, prediction.problem.swapped, walk.slices)
 
 
 def forget_launches() -> None:
@@ -240,7 +241,14 @@ def _remember(
     sizes = (span_elements(t.shape, t.stride()) * t.element_size() for t in (a, b, out))
     chosen = recipe.prediction
     _launches[key] = _Launch(
-        chosen.kernel.id, chosen.walk.raster_index, chosen.walk.group, shape, out.dtype, chosen.problem.swapped, *sizes
+        chosen.kernel.id,
+        chosen.walk.raster_index,
+        chosen.walk.group,
+        chosen.walk.slices,
+        shape,
+        out.dtype,
+        chosen.problem.swapped,
+        *sizes,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from .cost import Card, Estimate
 from .problem import Problem
 from .registry import Kernel
-from .walk import Walk
+from .walk import Walk, slicings
 
 __all__ = ["Card", "Prediction", "load_model", "packing_us", "predict", "rank"]
 
@@ -62,8 +62,11 @@ def packing_us(problem: Problem, model: Mapping[str, Any]) -> float:
 
 
 def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> Prediction:
-    """The modelled time of `kernel` on `problem`, given as the kernel sees it."""
-    estimate = Estimate(problem, kernel, card, model)
+    """The modelled time of `kernel` on `problem`, given as the kernel sees it, with the best number of slices of K."""
+    whole = Estimate(problem, kernel, card, model)
+    slicings_of = slicings(problem, kernel, whole.tiles, whole.sms)
+    estimates = [whole, *(Estimate(problem, kernel, card, model, slices) for slices in slicings_of[1:])]
+    estimate = min(estimates, key=lambda e: (round(e.us, 3), e.slices))
     return Prediction(
         kernel=kernel,
         problem=problem,

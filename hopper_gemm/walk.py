@@ -1,4 +1,4 @@
-"""The order in which a kernel walks its tiles: raster and group, chosen for reuse in L2.
+"""How a kernel walks its tiles: raster and group, chosen for reuse in L2, and slices of K where tiles are few.
 
 `along_m` walks bands of `group` clusters of tile rows, down each band first; `along_n` is the same with rows and
 columns exchanged (include/hopper_gemm/scheduler/tile_order.h).
@@ -16,20 +16,35 @@ from .registry import Kernel
 RASTERS = ("along_m", "along_n")
 GROUPS = (1, 2, 4, 8, 16)
 DEFAULT_GROUP = 8
+MAX_SLICES = 64
+MIN_SLICE_BYTES = 512  # of K
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A raster and group, with the bytes the model expects to come from HBM."""
+    """A raster and group, into how many slices K is cut, and the bytes the model expects to come from HBM."""
 
     raster: str
     group: int
     hbm_bytes: float
+    slices: int = 1
 
     @property
     def raster_index(self) -> int:
         """The value of the C++ enumeration."""
         return RASTERS.index(self.raster)
+
+
+def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int]:
+    """Numbers of slices of K worth a prediction: none, or as many as bring the tiles near half the SMs, all of them, or
+    twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp)."""
+    least = MIN_SLICE_BYTES // kernel.element_bytes
+    if problem.batches > 1 or kernel.accumulator != "f32" or 2 * tiles > 4 * sms // 3 or problem.k < 2 * least:
+        return [1]
+    step = 16 // kernel.element_bytes
+    legal = [s for s in range(2, MAX_SLICES + 1) if problem.k % (s * step) == 0 and problem.k // s >= least]
+    chosen = {min(legal, key=lambda s: (abs(s * tiles - slots), s)) for slots in (sms // 2, sms, 2 * sms) if legal}
+    return [1, *sorted(chosen)]
 
 
 def best_walk(
@@ -41,9 +56,7 @@ def best_walk(
         for raster in RASTERS
         for group in GROUPS
     ]
-    (hbm_bytes, _, _), raster, group = min(
-        options, key=lambda o: (o[0][0], o[0][1], o[0][2], RASTERS.index(o[1]), o[2])
-    )
+    (hbm_bytes, _, _), raster, group = min(options, key=lambda o: (o[0][0], o[0][1], o[0][2], RASTERS.index(o[1]), o[2]))
     return Walk(raster, group, hbm_bytes)
 
 

@@ -10,6 +10,7 @@ from support.operands import LAYOUTS, Shape, operands
 from support.pretend_gpu import PretendGpu, pretend_gpu  # noqa: F401
 
 from hopper_gemm import Config, Schedule, errors, matmul, ops
+from hopper_gemm.registry import by_name
 
 BF16 = torch.bfloat16
 
@@ -64,7 +65,7 @@ def test_every_layout_reaches_a_kernel_of_that_layout(pretend_gpu: PretendGpu, l
     a, b = operands(Shape(72, 88, 40), layout, BF16, integers=True)
     for _ in range(2):
         assert torch.equal(matmul(a, b), (a.double() @ b.double()).bfloat16())
-    assert all(f"_{layout}_" in name for name in pretend_gpu.launches)
+    assert all(by_name()[name].operand_layout == layout for name in pretend_gpu.launches)
 
 
 @pytest.mark.parametrize("layout, swapped", [("tn", "tn"), ("tt", "nn"), ("nn", "tt"), ("nt", "nt")])
@@ -74,7 +75,7 @@ def test_column_major_out_swaps_the_operands(pretend_gpu: PretendGpu, layout: st
     for _ in range(2):
         assert matmul(a, b, out=out.fill_(0)) is out
         assert torch.equal(out, (a.double() @ b.double()).bfloat16())
-    assert all(f"_{swapped}_" in name for name in pretend_gpu.launches)
+    assert all(by_name()[name].operand_layout == swapped for name in pretend_gpu.launches)
 
 
 def test_addresses_are_checked_on_every_call(pretend_gpu: PretendGpu):  # noqa: F811

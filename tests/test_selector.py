@@ -93,7 +93,7 @@ def test_large_products_use_a_persistent_schedule():
 def test_a_kernel_of_the_right_layout_is_chosen(layout):
     for shape in ((1, 8, 8), (129, 257, 64), (4096, 4096, 4096)):
         kernel = chosen(*shape, layout)
-        assert kernel.layout == layout and kernel.automatic and kernel.accumulator == "f32"
+        assert kernel.operand_layout == layout and kernel.automatic and kernel.accumulator == "f32"
 
 
 def test_the_choice_is_deterministic():

@@ -1,10 +1,15 @@
 """K cut into slices: a batch of products into a workspace and a launch that sums them, against exact integers."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+import hopper_gemm
 from hopper_gemm import _C
-from tests.support.reference import same_bits
+from hopper_gemm.problem import Problem
+from hopper_gemm.walk import slicings
+from tests.support.reference import Reference, same_bits
 
 SHAPES = ((70, 133, 512, 4), (200, 40, 1024, 8), (1, 8, 256, 2), (129, 257, 384, 3))
 KERNELS = [k for k in _C.kernels() if k["a_type"] == "bf16" and k["emulated"] and k["accumulator"] == "f32"]
@@ -78,3 +83,24 @@ def test_what_cannot_be_cut_is_refused_and_out_stays(k, slices, text):
     with pytest.raises(ValueError, match=text):
         _C.gemm_emulated(kernel["id"], a, b, out, slices=slices)
     assert bool((out == 3.0).all())
+
+
+def test_matmul_cuts_a_deep_k_by_itself():
+    torch.manual_seed(2)
+    a, b = torch.randn(64, 4096).to(torch.bfloat16), torch.randn(64, 4096).to(torch.bfloat16).t()
+    with hopper_gemm.emulator(sm_count=32) as machine:
+        out = hopper_gemm.matmul(a, b, out_dtype=torch.float32)
+        text = str(hopper_gemm.explain(a, b, out_dtype=torch.float32))
+    assert "parts, summed in order by a second launch" in text
+    assert Reference(a, b).problem_with(out) == ""
+    assert machine.reports
+
+
+def test_slices_are_legal_and_near_the_sms():
+    kernel = next(k for k in hopper_gemm.kernels("bf16_*_tn_64x64*") if k.accumulator == "f32")
+    problem = Problem(256, 256, 32768, "bf16", "bf16", ("k",), ("k",))
+    assert slicings(problem, kernel, tiles=16, sms=132) == [1, 4, 8, 16]
+    assert slicings(replace(problem, k=1000), kernel, tiles=16, sms=132) == [1]
+    assert slicings(problem, kernel, tiles=100, sms=132) == [1]
+    for slices in slicings(replace(problem, k=10680), kernel, tiles=10, sms=132):
+        assert 10680 % (8 * slices) == 0

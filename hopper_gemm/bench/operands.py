@@ -62,7 +62,7 @@ class Operands:
         exchanged = kernel.exchanges
 
         def call(i: int) -> None:
-            gemm(kernel.id, self.a[i], self.b[i], self.out[i], walk.raster_index, walk.group, 0, exchanged)
+            gemm(kernel.id, self.a[i], self.b[i], self.out[i], walk.raster_index, walk.group, 0, exchanged, walk.slices)
 
         return call
 

@@ -35,7 +35,7 @@ class PretendGpu:
         monkeypatch.setattr(ops, "require_emulator", lambda: Card())
         monkeypatch.setattr(ops, "all_kernels", lambda: self.kernels)
 
-    def gemm(self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int, exchanged: bool) -> None:
+    def gemm(self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int, exchanged: bool, slices: int = 1) -> None:
         """Stands in for `_C.gemm`, checking what it is given as the binding would."""
         refusal = ops._C.problem_error(kernel, a, b, out, exchanged)
         assert refusal == "", refusal
