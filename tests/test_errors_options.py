@@ -167,12 +167,12 @@ def test_scales_that_are_no_tensors(scale):
 @needs("batches")
 @pytest.mark.parametrize("a, b", [((2, 8, 8), (3, 8, 8)), ((4, 2, 8, 8), (3, 8, 8))])
 def test_batches_that_cannot_be_broadcast(a, b):
-    refused(errors.ShapeError, lambda: matmul(ones(*a), ones(*b)), str(a), str(b), "batch")
+    refused(errors.ShapeError, lambda: matmul(ones(*a), ones(*b)), str(a[:-2]), str(b[:-2]), "batch")
 
 
 @needs("bmm")
 def test_bmm_takes_three_dimensions():
-    refused(errors.ShapeError, lambda: hopper_gemm.bmm(ones(8, 8), ones(8, 8)), "3")
+    refused(errors.ShapeError, lambda: hopper_gemm.bmm(ones(8, 8), ones(8, 8)), "(8, 8)", "(B, M, K)")
     refused(errors.ShapeError, lambda: hopper_gemm.bmm(ones(2, 8, 8), ones(1, 8, 8)), "2", "1")
 
 
