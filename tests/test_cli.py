@@ -44,7 +44,7 @@ def test_list_of_nothing_says_so_and_fails(monkeypatch, capsys):
     assert "f16" in capsys.readouterr().out
 
 
-def test_explain_says_when_contiguous_tensors_would_be_refused(monkeypatch, capsys):
+def test_explain_says_when_contiguous_tensors_would_be_packed(monkeypatch, capsys):
     assert call("explain", "512", "512", "511", monkeypatch=monkeypatch) == 0
     assert "16-byte rule" in capsys.readouterr().out
     assert call("explain", "512", "512", "512", monkeypatch=monkeypatch) == 0

@@ -133,14 +133,14 @@ def explain(
 
 
 def _contiguous_note(case: Case) -> str:
-    """What `explain` takes for granted, if contiguous tensors of this shape would be refused."""
+    """What `explain` takes for granted, if contiguous tensors of this shape would be packed first."""
     rows = (case.k if case.layout[0] == "t" else case.m, case.k if case.layout[1] == "n" else case.n)
     multiple = 16 // ARITHMETIC[case.dtype].input.itemsize
     if all(row % multiple == 0 for row in rows):
         return ""
     return (
         f"  note    rows padded to multiples of {multiple} elements are assumed: contiguous ones of {rows[0]} and {rows[1]} "
-        "elements break the 16-byte rule, and matmul refuses them"
+        "elements break the 16-byte rule, so matmul packs such an operand first (prepack does it once)"
     )
 
 
