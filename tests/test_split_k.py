@@ -7,7 +7,10 @@ import torch
 
 import hopper_gemm
 from hopper_gemm import _C
+from hopper_gemm.plan import Request, make_plan
 from hopper_gemm.problem import Problem
+from hopper_gemm.registry import all_kernels
+from hopper_gemm.selector import Card
 from hopper_gemm.walk import slicings
 from tests.support.reference import Reference, same_bits
 
@@ -104,3 +107,13 @@ def test_slices_are_legal_and_near_the_sms():
     assert slicings(problem, kernel, tiles=100, sms=132) == [1]
     for slices in slicings(replace(problem, k=10680), kernel, tiles=10, sms=132):
         assert 10680 % (8 * slices) == 0
+
+
+def test_batch_invariant_products_are_not_cut():
+    choices = set()
+    for m in (1, 2, 17, 64, 65, 300):
+        problem = Problem(m, 256, 32768, "bf16", "bf16", ("k",), ("k",))
+        assert make_plan(problem, Request(), all_kernels(), Card()).chosen.walk.slices > 1
+        chosen = make_plan(problem, Request(batch_invariant=True), all_kernels(), Card()).chosen
+        choices.add((chosen.kernel.name, chosen.walk.slices))
+    assert len(choices) == 1 and choices.pop()[1] == 1
