@@ -1,7 +1,7 @@
 """The search for the fastest kernel of one problem, by a stopwatch that is handed in: on a GPU bench/measure.py's.
 
-All kernels that may run it take part in a short pass, other tile orders of the fastest follow, then the best few and the
-model's own choice run in interleaved rounds.
+All kernels that may run it take part in a short pass, other tile orders and slices of K of the fastest follow, then the best
+few and the model's own choice run in interleaved rounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .problem import Problem
 from .registry import Kernel
 from .selector import Card, Prediction, load_model, rank
 from .tuned import Choice, options_of
-from .walk import GROUPS, RASTERS, Walk
+from .walk import GROUPS, RASTERS, Walk, slicings
 
 if TYPE_CHECKING:
     from .bench.measure import Timing
@@ -59,9 +59,9 @@ def search(
     note(f"{len(first)} kernels")
     short = stopwatch(first, 2, SHORT)
     kernels = sorted(short, key=lambda n: short[n].us)[:OTHER_WALKS_OF]
-    walks = {name: p for kernel in kernels for name, p in _other_walks(first[kernel])}
+    walks = {name: p for kernel in kernels for name, p in _other_walks(first[kernel], card)}
     if walks and _left(begin, seconds) > 0.3 * seconds:
-        note(f"{len(walks)} tile orders of the fastest {len(kernels)}")
+        note(f"{len(walks)} other walks of the fastest {len(kernels)}")
         short |= stopwatch(walks, 2, SHORT)
     everyone = first | walks
     names = sorted(short, key=lambda n: short[n].us)[:FINALISTS]
@@ -106,16 +106,19 @@ def _name(prediction: Prediction) -> str:
     return " ".join([prediction.kernel.name, *map(str, options_of(prediction.walk).values())])
 
 
-def _other_walks(prediction: Prediction) -> Iterator[tuple[str, Prediction]]:
-    """The kernel with every tile order that differs, if there are enough tiles for it to matter."""
-    if prediction.waves <= 1:
-        return
-    for raster in RASTERS:
-        for group in GROUPS:
-            walk = dataclasses.replace(prediction.walk, raster=raster, group=group)
-            if walk != prediction.walk and _differs(prediction, walk):
-                other = dataclasses.replace(prediction, walk=walk)
-                yield _name(other), other
+def _other_walks(prediction: Prediction, card: Card) -> Iterator[tuple[str, Prediction]]:
+    """The kernel with every number of slices worth a try, and with every tile order where there are tiles enough for it to
+    matter."""
+    own = prediction.walk
+    whole_tiles = prediction.tiles // own.slices
+    walks = [dataclasses.replace(own, slices=s) for s in slicings(prediction.problem, prediction.kernel, whole_tiles, card.sm_count)]
+    if prediction.waves > 1:
+        orders = [dataclasses.replace(own, raster=raster, group=group) for raster in RASTERS for group in GROUPS]
+        walks += [walk for walk in orders if _differs(prediction, walk)]
+    for walk in walks:
+        if walk != own:
+            other = dataclasses.replace(prediction, walk=walk)
+            yield _name(other), other
 
 
 def _differs(prediction: Prediction, walk: Walk) -> bool:

@@ -89,6 +89,16 @@ def test_the_fastest_walk_is_found():
     assert not choice.is_the_models and choice.model_us == 10.0
 
 
+def test_the_best_number_of_slices_is_found():
+    deep = Problem(256, 256, 32768, "bf16", "bf16", ("k",), ("k",))
+    watch = Stopwatch(lambda p: 10.0 if p.walk.slices == 1 else 10.0 / p.walk.slices**0.5)
+    choice = search(deep, Request(), all_kernels(), CARD, watch, seconds=1.0)
+    tried = {p.walk.slices for predictions, _, _ in watch.passes for p in predictions.values()}
+    assert len(tried) > 2 and choice.walk["slices"] == max(tried) > 1
+    table_of(CARD).record({key_of(deep, "auto"): choice})
+    assert plan_of(deep).chosen.walk.slices == choice.walk["slices"]
+
+
 def test_a_difference_within_the_noise_leaves_the_models_choice():
     own = plan_of().chosen.kernel.name
     assert found(lambda p: 10.0 if p.kernel.name == own else 9.98).is_the_models
@@ -153,10 +163,10 @@ def test_what_the_table_does_not_decide():
     "changes",
     [
         {"kernel": "no_such_kernel"},
-        {"walk": {"raster": "along_x", "group": 8}},
-        {"walk": {"raster": "along_m"}},
-        {"walk": {"raster": "along_m", "group": 0}},
-        {"walk": {"raster": "along_m", "group": "8"}},
+        {"walk": {"raster": "along_x", "group": 8, "slices": 1}},
+        {"walk": {"raster": "along_m", "group": 8}},
+        {"walk": {"raster": "along_m", "group": 8, "slices": 0}},
+        {"walk": {"raster": "along_m", "group": "8", "slices": 1}},
     ],
 )
 def test_a_choice_of_something_else_leaves_the_model(changes):
