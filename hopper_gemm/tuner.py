@@ -80,7 +80,7 @@ def tune(
     Raises:
         CaptureError: a CUDA graph is being captured on the current stream.
         DeviceError: no Hopper GPU.
-        What `matmul` raises for the same arguments.
+        HopperGemmError: what `matmul` raises for the same arguments.
     """
     _refuse_capture()
     check_tensors(a, b, None)
