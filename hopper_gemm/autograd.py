@@ -105,7 +105,7 @@ class Product(torch.autograd.function._SingleLevelFunction):  # type: ignore[mis
         if needs_residual:
             grads[4] = sum_to(grad, residual)
         if needs_a or needs_b or needs_bias or needs_c:
-            grad = _through_activation(grad, a, b, bias, c, out, options)
+            grad = through_activation(grad, a, b, bias, c, out, options)
         if needs_a:
             grads[0] = _gradient_of_a(a, b, grad, options)
         if needs_b:
@@ -134,7 +134,7 @@ class Product(torch.autograd.function._SingleLevelFunction):  # type: ignore[mis
             tangents.append(bias_t.expand(shape))
         tangent = None
         if tangents:
-            tangent = _through_activation(sum(tangents), a, b, bias, c, out, options)
+            tangent = through_activation(sum(tangents), a, b, bias, c, out, options)
         if residual_t is not None:
             tangent = residual_t.expand(shape) if tangent is None else tangent + residual_t
         return None if tangent is None else tangent.to(dtype)
@@ -162,7 +162,7 @@ def _below_autograd(keyset: Any, operands: tuple[torch.Tensor | None, ...], opti
         return op.redispatch(keyset & torch._C._after_autograd_keyset, *operands, **options)  # type: ignore[no-any-return]
 
 
-def _through_activation(grad, a, b, bias, c, out, options):  # type: ignore[no-untyped-def]
+def through_activation(grad, a, b, bias, c, out, options):  # type: ignore[no-untyped-def]
     """A gradient (or tangent) of the activation's value, times the activation's derivative.
 
     Where the derivative is not a function of the output, what went into the activation is computed again: one product

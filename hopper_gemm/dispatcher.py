@@ -4,6 +4,7 @@ autocast, vmap, a tensor subclass. `ops.matmul` comes here only then.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch.autograd import forward_ad
 from .config import Config
 from .errors import AutogradError, sentence
 from .schedule import Schedule
+from .sharding import register_sharding_rules
 
 DEFAULTS: dict[str, Any] = {
     "out_dtype": None,
@@ -49,6 +51,8 @@ def through_dispatcher(
     Raises:
         AutogradError: `out` is given and a tensor requires grad, as torch's own out= refuses.
     """
+    if not torch.compiler.is_dynamo_compiling() and "torch.distributed.tensor" in sys.modules:  # there may be DTensors
+        register_sharding_rules()
     keywords = _as_schema(options)
     if out is None:
         return torch.ops.hopper_gemm.matmul(a, b, *operands, **keywords)
