@@ -100,4 +100,5 @@ class Cache:
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         self.keys.index_copy_(2, self.position, k)
         self.values.index_copy_(2, self.position, v)
-        return F.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=self.slots <= self.position)
+        visible = (self.slots <= self.position)[None, None, None]
+        return F.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=visible)

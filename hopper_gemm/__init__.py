@@ -5,7 +5,7 @@
 >>> print(hopper_gemm.explain(a, b))                    # which kernel, and why
 """
 
-from . import errors, torch_ops  # noqa: F401
+from . import errors, functional, nn, torch_ops  # noqa: F401
 from ._version import __version__
 from .check import CheckReport, check
 from .config import Config
@@ -17,7 +17,9 @@ from .ops import matmul
 from .packing import prepack
 from .planned import PlannedProduct, plan
 from .products import bmm
+from .patching import PatchReport, patch
 from .registry import Kernel, kernels
+from .routing import route
 from .schedule import Schedule
 from .timeline import Timeline, timeline
 from .tuner import Tuning, tune
@@ -31,6 +33,7 @@ __all__ = [
     "HopperGemmError",
     "Kernel",
     "PlannedProduct",
+    "PatchReport",
     "Schedule",
     "Timeline",
     "Tuning",
@@ -40,11 +43,15 @@ __all__ = [
     "emulator",
     "errors",
     "explain",
+    "functional",
     "is_available",
     "kernels",
     "matmul",
     "plan",
     "prepack",
+    "nn",
+    "patch",
+    "route",
     "timeline",
     "tune",
     "unavailable_reason",

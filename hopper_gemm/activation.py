@@ -8,6 +8,14 @@ import torch
 
 _aten = torch.ops.aten
 
+
+def _silu_backward(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    if not torch.is_grad_enabled():
+        return _aten.silu_backward(grad, x)
+    sigmoid = torch.sigmoid(x.float())  # torch's own has no second derivative
+    return (grad * sigmoid * (1 + x * (1 - sigmoid))).to(grad.dtype)
+
+
 # From the gradient of the value and: the value itself (relu, sigmoid), or what the activation was applied to.
 _FROM_VALUE: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "relu": lambda grad, value: _aten.threshold_backward(grad, value, 0),
@@ -18,7 +26,7 @@ _FROM_ARGUMENT: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] 
     "sigmoid": lambda grad, x: _aten.sigmoid_backward(grad, torch.sigmoid(x)),
     "gelu": lambda grad, x: _aten.gelu_backward(grad, x),
     "gelu_tanh": lambda grad, x: _aten.gelu_backward(grad, x, approximate="tanh"),
-    "silu": lambda grad, x: _aten.silu_backward(grad, x),
+    "silu": _silu_backward,
 }
 
 

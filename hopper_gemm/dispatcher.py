@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
+from . import _extension, autograd
 from .config import Config
 from .errors import AutogradError, sentence
 from .schedule import Schedule
@@ -28,6 +28,7 @@ DEFAULTS: dict[str, Any] = {
     "batch_invariant": False,
     "deterministic": False,
 }
+_is_recorded = _extension.load().is_recorded
 _ACCUMULATORS = {torch.float32: "fp32", torch.float16: "fp16"}
 
 
@@ -45,14 +46,19 @@ def through_dispatcher(
 ) -> torch.Tensor:
     """`torch.ops.hopper_gemm.matmul` or `matmul_out`, with the options as its schema takes them.
 
+    Calls that only have to be recorded for a backward, most of a training step's, take a shorter way to the same node.
+
     Args:
         operands: bias, c and residual.
 
     Raises:
         AutogradError: `out` is given and a tensor requires grad, as torch's own out= refuses.
     """
-    if not torch.compiler.is_dynamo_compiling() and "torch.distributed.tensor" in sys.modules:  # there may be DTensors
-        register_sharding_rules()
+    if not torch.compiler.is_dynamo_compiling():
+        if out is None and _is_recorded(a, b, *operands):
+            return autograd.recorded((a, b, *operands), given(options))
+        if "torch.distributed.tensor" in sys.modules:  # there may be DTensors among the operands
+            register_sharding_rules()
     keywords = _as_schema(options)
     if out is None:
         return torch.ops.hopper_gemm.matmul(a, b, *operands, **keywords)
@@ -62,17 +68,13 @@ def through_dispatcher(
     return out
 
 
-def carries_tangent(tensor: torch.Tensor) -> bool:
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
-
-
 def check_out_needs_no_grad(**tensors: torch.Tensor | None) -> None:
     """Refuses to write a result cut off from the graph, or without its tangent, into `out`.
 
     Raises:
         AutogradError: a tensor carries a forward-mode tangent, or requires grad in grad mode.
     """
-    dual = [name for name, tensor in tensors.items() if tensor is not None and carries_tangent(tensor)]
+    dual = [name for name, tensor in tensors.items() if tensor is not None and autograd.carries_tangent(tensor)]
     if dual:
         raise AutogradError(
             sentence(

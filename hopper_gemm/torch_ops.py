@@ -10,11 +10,12 @@ from typing import Any
 
 import torch
 
-from .autograd import Product
+from .autograd import below_autograd
 from .batching import batched_matmul
 from .checks import check_tensors
 from .config import Config
 from .dispatcher import check_out_needs_no_grad, given
+from .epilogue import Epilogue
 from .lowering import result_shape
 from .ops import matmul
 from .problem import output_dtype
@@ -69,21 +70,28 @@ def _matmul_out(a, b, out, bias=None, c=None, residual=None, **options):  # type
 
 
 def _fake_matmul(a, b, bias=None, c=None, residual=None, **options):  # type: ignore[no-untyped-def]
-    check_tensors(a, b, None)
-    dtype = output_dtype(a, None, options.get("out_dtype"))
-    return a.new_empty(result_shape(a, b), dtype=dtype)
+    return a.new_empty(_checked_shape(a, b, None, bias, c, residual, options), dtype=output_dtype(a, None, options.get("out_dtype")))
 
 
 def _fake_matmul_out(a, b, out, bias=None, c=None, residual=None, **options):  # type: ignore[no-untyped-def]
-    check_tensors(a, b, out)
+    _checked_shape(a, b, out, bias, c, residual, options)
     output_dtype(a, out, options.get("out_dtype"))
+
+
+def _checked_shape(a, b, out, bias, c, residual, options):  # type: ignore[no-untyped-def]
+    """The shape of the result, after the refusals that need no memory."""
+    check_tensors(a, b, out)
+    shape = result_shape(a, b)
+    values = options.get("alpha", 1.0), options.get("beta", 0.0), c, bias, options.get("activation"), residual
+    Epilogue(*values).check(shape, a.device)
+    return shape
 
 
 # --- autograd
 
 
 def _autograd_matmul(keyset, a, b, bias=None, c=None, residual=None, **options):  # type: ignore[no-untyped-def]
-    return Product.of(keyset, (a, b, bias, c, residual), options)
+    return below_autograd(keyset, (a, b, bias, c, residual), options)
 
 
 def _autograd_matmul_out(keyset, a, b, out, bias=None, c=None, residual=None, **options):  # type: ignore[no-untyped-def]

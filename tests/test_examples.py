@@ -26,10 +26,10 @@ def test_training(example, tmp_path):
     text = tmp_path / "text.txt"
     text.write_bytes(b"the quick brown fox jumps over the lazy dog. " * 20)
     path = tmp_path / "result.json"
-    result = example("train_transformer").main(["--emulator", "--steps", "4", "--text", str(text), "--json", str(path)])
+    result = example("train_transformer").main(["--emulator", "--steps", "12", "--text", str(text), "--json", str(path)])
     assert json.loads(path.read_text()) == json.loads(json.dumps(result))
     curves = result["curves"]
-    assert all(len(curve) == 4 and 3 < curve[-1] < curve[0] < 7 for curve in curves.values()), curves
+    assert all(len(curve) == 12 and 3 < curve[-1] < curve[0] < 7 for curve in curves.values()), curves
     assert all(abs(p - q) < 0.02 for p, q in zip(curves["torch"], curves["hopper_gemm"])), curves
     assert result["difference"] < 0.02
 

@@ -45,6 +45,20 @@ def test_forward_and_backward_in_one_graph(backend):
         assert torch.equal(eager, compiled)
 
 
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu"])
+def test_a_layer_with_bias_and_activation_in_one_graph(activation):
+    layer = hopper_gemm.nn.Linear(32, 24, activation=activation, dtype=BF16)
+    x = torch.randn(2, 8, 32).to(BF16)
+    results = []
+    for f in (layer, torch.compile(layer, backend=BACKENDS[-1], fullgraph=True, dynamic=True)):
+        layer.zero_grad()
+        y = f(x)
+        y.float().square().sum().backward()
+        results.append((y.detach(), layer.weight.grad.clone(), layer.bias.grad.clone()))
+    for eager, compiled in zip(*results):
+        assert float((eager.double() - compiled.double()).norm()) <= 2**-8 * float(eager.double().norm())
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_out_is_written_in_compiled_code(backend):
     def f(x, out):

@@ -26,33 +26,42 @@ bool has_more_than(DispatchKeySet keys, DispatchKeySet ordinary) {
   return ((keys - ordinary).raw_repr() & ~uint64_t{c10::full_backend_mask}) != 0;
 }
 
-bool is_differentiated(const at::Tensor& tensor, bool grad_mode) {
-  return (grad_mode && tensor.requires_grad()) || tensor._fw_grad(0).defined();
-}
+enum class Work { none, recording, more };
 
-}  // namespace
-
-bool needs_no_dispatcher(PyObject* const* arguments, Py_ssize_t count) {
+Work work_of(PyObject* const* arguments, Py_ssize_t count) {
   const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
   const bool grad_mode = c10::GradMode::is_enabled();
   const bool below_autograd = local.excluded_.has_any(c10::autograd_dispatch_keyset);
+  Work work = Work::none;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* const argument = arguments[i];
     if (argument == Py_None) continue;
     if (!THPVariable_CheckExact(argument)) {
       if (!THPVariable_Check(argument)) continue;
-      return false;  // a subclass: torch asks its __torch_function__ or __torch_dispatch__
+      return Work::more;  // a subclass: torch asks its __torch_function__ or __torch_dispatch__
     }
     const at::Tensor& tensor = THPVariable_Unpack(argument);
-    if (has_more_than((tensor.key_set() | local.included_) - local.excluded_, kOrdinary)) return false;
-    if (tensor.is_meta() || (!below_autograd && is_differentiated(tensor, grad_mode))) return false;
+    if (has_more_than((tensor.key_set() | local.included_) - local.excluded_, kOrdinary) || tensor.is_meta()) return Work::more;
+    if (below_autograd) continue;
+    if (tensor._fw_grad(0).defined()) return Work::more;
+    if (grad_mode && tensor.requires_grad()) work = Work::recording;
   }
-  return true;
+  return work;
 }
+
+}  // namespace
+
+bool needs_no_dispatcher(PyObject* const* arguments, Py_ssize_t count) { return work_of(arguments, count) == Work::none; }
 
 PyObject* is_plain(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   HANDLE_TH_ERRORS
   return PyBool_FromLong(needs_no_dispatcher(arguments, count));
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject* is_recorded(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  HANDLE_TH_ERRORS
+  return PyBool_FromLong(work_of(arguments, count) == Work::recording);
   END_HANDLE_TH_ERRORS
 }
 

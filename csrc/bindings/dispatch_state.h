@@ -10,4 +10,7 @@ namespace hopper_gemm {
 bool needs_no_dispatcher(PyObject* const* arguments, Py_ssize_t count);
 PyObject* is_plain(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
 
+// is_recorded(*tensors): True if all the dispatcher would do is record the call for a backward.
+PyObject* is_recorded(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
+
 }  // namespace hopper_gemm

@@ -144,10 +144,15 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
         py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false,
         py::arg("protocol_only") = false, py::arg("keep_findings") = false, py::arg("exchanged") = false, py::arg("slices") = 1);
-  static PyMethodDef is_plain_method{"is_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&is_plain)), METH_FASTCALL,
-                                     "Whether a product of these tensors needs nothing of torch's dispatcher"};
   define_launches(m);
-  m.attr("is_plain") = py::reinterpret_steal<py::object>(PyCFunction_New(&is_plain_method, nullptr));
+  using Method = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
+  const auto method = [](Method function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)); };
+  static PyMethodDef is_plain_method{"is_plain", method(&is_plain), METH_FASTCALL,
+                                     "Whether a product of these tensors needs nothing of torch's dispatcher"};
+  static PyMethodDef is_recorded_method{"is_recorded", method(&is_recorded), METH_FASTCALL,
+                                        "Whether it needs to be recorded for a backward, and nothing else"};
+  for (PyMethodDef* each : {&is_plain_method, &is_recorded_method})
+    m.attr(each->ml_name) = py::reinterpret_steal<py::object>(PyCFunction_New(each, nullptr));
   m.def("copy", &copy_torch, "[(source, target, padded)], one or two: target = source in one launch on the current stream, for any strides; "
         "the target's rows are zeroed up to `padded` columns", py::arg("copies"));
   m.def("copy_emulated", &copy_emulated_torch, "The same on CPU tensors, in the emulator; returns its report", py::arg("copies"),

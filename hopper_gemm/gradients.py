@@ -1,0 +1,78 @@
+"""The two products of a backward, with torch.matmul's rules for vectors and batches, and sums over what was broadcast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import ops
+
+# What holds for the products of a backward as for the forward one. Not schedule and config, which name a kernel of one
+# layout, nor accumulate="fp16": a gradient is summed in fp32.
+_KEPT = ("precision", "batch_invariant", "deterministic", "alpha")
+
+
+def product(a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype, options: dict[str, Any]) -> torch.Tensor:
+    """alpha a @ b with the forward product's options, in a dtype."""
+    kept = {name: options[name] for name in _KEPT if name in options}
+    return ops.matmul(readable(a), readable(b), out_dtype=dtype, **kept)
+
+
+def readable(matrix: torch.Tensor) -> torch.Tensor:
+    """A gradient may arrive expanded or strided in both dimensions (of a sum, of a slice): then it is copied."""
+    rows, columns = matrix.shape[-2:]
+    row_stride, column_stride = matrix.stride()[-2:]
+    by_row = column_stride == 1 and (row_stride >= columns or rows == 1)
+    by_column = row_stride == 1 and (column_stride >= rows or columns == 1)
+    return matrix if by_row or by_column else matrix.contiguous()
+
+
+def sum_to(grad: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """The gradient of a tensor that was broadcast: summed (in fp32) over the dimensions it was broadcast along."""
+    extra = grad.dim() - like.dim()
+    dims = [d for d in range(grad.dim()) if d < extra or (like.shape[d - extra] == 1 and grad.shape[d] != 1)]
+    if dims:
+        grad = grad.sum(dims, keepdim=True, dtype=torch.float32)
+    return grad.reshape(like.shape).to(like.dtype)
+
+
+def grads_of_factors(
+    grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor, needed: tuple[bool, bool], options: dict[str, Any]
+) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """The gradients of a and b, of their dtypes. A gradient in fp32 is rounded to the dtype of the factor beside it.
+
+    Where a factor was broadcast over batches, its gradient is a sum over them: one product with the batches along K.
+    """
+    if not any(needed):
+        return None, None
+    if a.dim() == 1:
+        grad = grad.unsqueeze(-2) if b.dim() > 1 else grad.unsqueeze(-1).unsqueeze(-1)
+    elif b.dim() == 1:
+        grad = grad.unsqueeze(-1)
+    rows = a.unsqueeze(0) if a.dim() == 1 else a
+    columns = b.unsqueeze(1) if b.dim() == 1 else b
+    grad = grad.to(a.dtype)
+    of_a = of_b = None
+    if needed[0]:
+        of_a = _summed_over_batches(grad, columns.mT, rows, options).reshape(a.shape)
+    if needed[1]:
+        of_b = _summed_over_batches(rows.mT, grad, columns, options).reshape(b.shape)
+    return of_a, of_b
+
+
+def result_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
+    """The shape of a @ b."""
+    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.dim() > 1 and b.dim() > 1 else ()
+    return (*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.dim() > 1 else ()))
+
+
+def _summed_over_batches(x: torch.Tensor, y: torch.Tensor, like: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+    """x @ y, summed over the batch dimensions that `like` lacks or has as one."""
+    batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    if batch == like.shape[:-2]:
+        return product(x, y, like.dtype, options)
+    if like.dim() == 2:  # the sum over all batches is a sum over a longer K
+        x, y = (t.expand(*batch, *t.shape[-2:]) for t in (x, y))
+        return product(x.movedim(-2, 0).flatten(1), y.flatten(0, -2), like.dtype, options)
+    return sum_to(product(x, y, torch.float32, options), like)
