@@ -128,7 +128,7 @@ class Product(torch.autograd.function._SingleLevelFunction):  # type: ignore[mis
             tangents.append(bias_t)
         tangent = None
         if tangents:
-            tangent = through_activation(_filled(sum(tangents), a, b), a, b, bias, c, out, options)
+            tangent = through_activation(_filled(sum(tangents[1:], tangents[0]), a, b), a, b, bias, c, out, options)
         if residual_t is not None:
             tangent = _filled(residual_t, a, b) if tangent is None else tangent + residual_t
         return None if tangent is None else tangent.to(dtype)

@@ -35,7 +35,7 @@ def matmul_shardings(
     shape = _result_shape(a, b)
 
     def added(tensor: Any, dim: int | None) -> Any:
-        """Placement of an addend beside a result sharded along `dim`, or beside a partial one (None)."""
+        """Placement of an addend, or of a batched factor, beside a result sharded along `dim`, or beside a partial one (None)."""
         if tensor is None:
             return None
         if dim is None:
@@ -53,11 +53,7 @@ def matmul_shardings(
     if columns:
         rules.append(rule(Shard(ndim - 1), Replicate(), Shard(b.ndim - 1), ndim - 1))
     for dim in range(batch):
-        own = [dim - (batch + 2 - t.ndim) for t in (a, b)]
-        places = [
-            Shard(d) if d >= 0 and t.shape[d] == shape[dim] else Replicate() for d, t in zip(own, (a, b))
-        ]
-        rules.append(rule(Shard(dim), *places, dim))
+        rules.append(rule(Shard(dim), added(a, dim), added(b, dim), dim))
     if options.get("activation") is None:
         inner = Shard(a.ndim - 1), Shard(b.ndim - 2 if columns else 0)
         rules.append(rule(Partial(), *inner, None))
