@@ -1,7 +1,7 @@
 #!/bin/bash
 # What must be seen on a Hopper GPU, in stages, each usable alone:
 #
-#   tools/gpu_check.sh [build] [test] [cases] [proof] [property] [sanitize] [stress] [parity] [bench NAME...]
+#   tools/gpu_check.sh [build] [test] [cases] [proof] [property] [sanitize] [stress] [parity] [examples] [bench NAME...]
 #
 # Without arguments: build test sanitize. proof: cases, property, bench accuracy, bench any_problem.
 #
@@ -96,6 +96,13 @@ stress() {
 # Golden data for the emulator, from a binary built by `tests/parity/card.sh build`.
 parity() { step parity 120 tests/parity/card.sh run "$OUT/parity.golden.xz"; }
 
+# Training and decoding with torch's linear layers and with ours.
+examples() {
+  for name in train_transformer decode_loop; do
+    step "$name" 240 $PYTHON "examples/$name.py" --json "$OUT/$name.json"
+  done
+}
+
 # A program of benchmarks/, or a suite of shapes shipped with the package, by its name: `schedules` with all schedules,
 # `suite_layouts` the suite layouts with the kernels that are chosen by themselves. BENCH_ARGS: more arguments.
 bench() {
@@ -126,11 +133,12 @@ while [ $# -gt 0 ]; do
     stress) stress ;;
     parity) parity ;;
     sessions) step sessions 540 $PYTHON tools/record_sessions.py "$OUT/sessions.json" ;;
+    examples) examples ;;
     bench)
       shift
       [ $# -gt 0 ] || { echo "gpu_check: bench needs the name of a suite"; exit 2; }
       bench "$1" ;;
-    *) echo "gpu_check: unknown stage '$1': build, test, cases, proof, property, sanitize, stress, parity, sessions, bench NAME"; exit 2 ;;
+    *) echo "gpu_check: unknown stage '$1': build, test, cases, proof, property, sanitize, stress, parity, sessions, examples, bench NAME"; exit 2 ;;
   esac
   shift
 done
