@@ -14,7 +14,8 @@ from torch.autograd import forward_ad
 from . import ops
 from .activation import activation_backward, needs_preactivation
 from .errors import AutogradError, sentence
-from .gradients import grads_of_factors, product, result_shape, sum_to
+from .gradients import grads_of_factors, product, sum_to
+from .lowering import result_shape
 
 Operands = tuple[torch.Tensor | None, ...]  # a, b, bias, c, residual
 Run = Callable[[Operands, dict[str, Any]], torch.Tensor]

@@ -16,16 +16,7 @@ _KEPT = ("precision", "batch_invariant", "deterministic", "alpha")
 def product(a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype, options: dict[str, Any]) -> torch.Tensor:
     """alpha a @ b with the forward product's options, in a dtype."""
     kept = {name: options[name] for name in _KEPT if name in options}
-    return ops.matmul(readable(a), readable(b), out_dtype=dtype, **kept)
-
-
-def readable(matrix: torch.Tensor) -> torch.Tensor:
-    """A gradient may arrive expanded or strided in both dimensions (of a sum, of a slice): then it is copied."""
-    rows, columns = matrix.shape[-2:]
-    row_stride, column_stride = matrix.stride()[-2:]
-    by_row = column_stride == 1 and (row_stride >= columns or rows == 1)
-    by_column = row_stride == 1 and (column_stride >= rows or columns == 1)
-    return matrix if by_row or by_column else matrix.contiguous()
+    return ops.matmul(a, b, out_dtype=dtype, **kept)
 
 
 def sum_to(grad: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -59,12 +50,6 @@ def grads_of_factors(
     if needed[1]:
         of_b = _summed_over_batches(rows.mT, grad, columns, options).reshape(b.shape)
     return of_a, of_b
-
-
-def result_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
-    """The shape of a @ b."""
-    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.dim() > 1 and b.dim() > 1 else ()
-    return (*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.dim() > 1 else ()))
 
 
 def _summed_over_batches(x: torch.Tensor, y: torch.Tensor, like: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:

@@ -9,7 +9,7 @@ import torch
 from .autograd import through_activation
 from .errors import OptionError, sentence
 from .functional import linear
-from .gradients import readable, sum_to
+from .gradients import sum_to
 from .ops import matmul
 
 
@@ -57,16 +57,12 @@ class _Linear(torch.autograd.Function):
         x, weight, bias = ctx.saved_tensors
         grad = through_activation(grad, x, weight.t(), bias, None, None, {"activation": ctx.activation})
         if ctx.needs_input_grad[1]:
-            rows = readable(grad.reshape(-1, grad.shape[-1]).to(x.dtype))
+            rows = grad.reshape(-1, grad.shape[-1]).to(x.dtype)
             matmul(rows.t(), x.reshape(-1, x.shape[-1]), c=ctx.main_grad, beta=1.0, out=ctx.main_grad)
         return (
-            _times(grad.to(weight.dtype), weight, x) if ctx.needs_input_grad[0] else None,
+            matmul(grad.to(weight.dtype), weight, out_dtype=x.dtype) if ctx.needs_input_grad[0] else None,
             None,
             sum_to(grad, bias) if ctx.needs_input_grad[2] else None,
             None,
             None,
         )
-
-
-def _times(grad: torch.Tensor, weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    return matmul(readable(grad.reshape(-1, grad.shape[-1])), weight, out_dtype=x.dtype).view_as(x)
