@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from .activation import ACTIVATIONS
 from .errors import OptionError, did_you_mean, sentence
-from .epilogue import ACTIVATIONS
 from .functional import linear
 from .main_grad import linear_into_main_grad
 

@@ -9,6 +9,7 @@ from support.features import needs
 
 import hopper_gemm
 
+pytestmark = needs("bias", "beta")
 BF16 = torch.bfloat16
 
 
