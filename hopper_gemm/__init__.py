@@ -5,7 +5,7 @@
 >>> print(hopper_gemm.explain(a, b))                    # which kernel, and why
 """
 
-from . import errors, functional, nn, torch_ops  # noqa: F401
+from . import errors, nn, torch_ops  # noqa: F401
 from ._version import __version__
 from .check import CheckReport, check
 from .config import Config
@@ -43,7 +43,6 @@ __all__ = [
     "emulator",
     "errors",
     "explain",
-    "functional",
     "is_available",
     "kernels",
     "matmul",

@@ -8,8 +8,7 @@ import torch
 
 from .activation import ACTIVATIONS
 from .errors import OptionError, did_you_mean, sentence
-from .functional import linear
-from .main_grad import linear_into_main_grad
+from .main_grad import linear, linear_into_main_grad
 
 
 class Linear(torch.nn.Linear):

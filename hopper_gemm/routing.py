@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .errors import HopperGemmError
-from .functional import linear
+from .main_grad import linear
 from .ops import matmul
 
 _Tensor = torch.Tensor
@@ -44,12 +44,14 @@ def _matmul(input: _Tensor, other: _Tensor) -> _Tensor:
 
 def _addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, *, beta: float = 1, alpha: float = 1) -> _Tensor:
     _check_dimensions(2, mat1, mat2)
-    return matmul(mat1, mat2, c=input, beta=beta, alpha=alpha)
+    added: dict[str, Any] = {"c": input, "beta": beta, "alpha": alpha}
+    return matmul(mat1, mat2, **added)
 
 
 def _baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, *, beta: float = 1, alpha: float = 1) -> _Tensor:
     _check_dimensions(3, batch1, batch2)
-    return matmul(batch1, batch2, c=input, beta=beta, alpha=alpha)
+    added: dict[str, Any] = {"c": input, "beta": beta, "alpha": alpha}
+    return matmul(batch1, batch2, **added)
 
 
 def _linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
