@@ -2,6 +2,20 @@ from typing import Any
 
 import torch
 
+class Epilogue:
+    def __init__(
+        self,
+        alpha: float,
+        beta: float,
+        c: torch.Tensor | None,
+        bias: torch.Tensor | None,
+        activation: str,
+        residual: torch.Tensor | None,
+        scale_a: torch.Tensor | None,
+        scale_b: torch.Tensor | None,
+        scale_result: torch.Tensor | None,
+    ) -> None: ...
+
 def gemm(
     id: int,
     a: torch.Tensor,
@@ -12,6 +26,7 @@ def gemm(
     max_ctas: int,
     exchanged: bool = False,
     slices: int = 1,
+    epilogue: Epilogue | None = None,
 ) -> None: ...
 class Launches:
     def __init__(self, launch: Any = None) -> None: ...
@@ -48,10 +63,18 @@ def gemm_emulated(
     keep_findings: bool = False,
     exchanged: bool = False,
     slices: int = 1,
+    epilogue: Epilogue | None = None,
 ) -> dict[str, Any]: ...
 def kernels() -> list[dict[str, Any]]: ...
 def config_error(config: dict[str, Any]) -> str: ...
-def problem_error(id: int, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, exchanged: bool = False) -> str: ...
+def problem_error(
+    id: int,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor,
+    exchanged: bool = False,
+    epilogue: Epilogue | None = None,
+) -> str: ...
 def launch_shape(
     id: int,
     a: torch.Tensor,
@@ -62,6 +85,7 @@ def launch_shape(
     max_ctas: int,
     exchanged: bool = False,
     slices: int = 1,
+    epilogue: Epilogue | None = None,
 ) -> dict[str, Any]: ...
 def device_info(index: int) -> dict[str, Any]: ...
 def build_info() -> dict[str, Any]: ...

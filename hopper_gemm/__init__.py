@@ -16,7 +16,7 @@ from .explanation import Explanation, explain
 from .ops import matmul
 from .packing import prepack
 from .planned import PlannedProduct, plan
-from .products import bmm
+from .products import addmm, baddbmm, bmm, linear, scaled_matmul
 from .patching import PatchReport, patch
 from .registry import Kernel, kernels
 from .routing import route
@@ -38,6 +38,8 @@ __all__ = [
     "Timeline",
     "Tuning",
     "__version__",
+    "addmm",
+    "baddbmm",
     "bmm",
     "check",
     "emulator",
@@ -45,12 +47,14 @@ __all__ = [
     "explain",
     "is_available",
     "kernels",
+    "linear",
     "matmul",
     "plan",
     "prepack",
     "nn",
     "patch",
     "route",
+    "scaled_matmul",
     "timeline",
     "tune",
     "unavailable_reason",

@@ -25,7 +25,7 @@ _NAME = re.compile(
     r"_(?P<tile_m>\d+)x(?P<tile_n>\d+)x(?P<tile_k>\d+)_c(?P<cluster_m>\d+)x(?P<cluster_n>\d+)_s(?P<stages>\d+)"
     rf"_(?P<schedule>{'|'.join(s.value for s in Schedule)})_(?P<store>direct|tma)"
     r"(?:_w(?P<consumers>\d+))?(?:_sw(?P<a_swizzle>\d+)x(?P<b_swizzle>\d+))?(?:_p(?P<promote_k>\d+))?(?:_mma(?P<mmas_in_flight>\d+))?"
-    r"(?:_k(?P<cluster_k>\d+))?(?P<column>_column)?"
+    r"(?:_k(?P<cluster_k>\d+))?(?P<column>_column)?(?P<unfused>_unfused)?"
 )
 
 
@@ -173,6 +173,7 @@ def fields_of_name(parsed: re.Match[str]) -> dict[str, Any]:
         promote_k=groups["promote_k"] or 0,
         cluster_k=groups["cluster_k"] or 1,
         output="column_major" if groups["column"] else "row_major",
+        fused_epilogue=not groups["unfused"],
         inputs=(manifest.pair_name(groups["a_type"], groups["b_type"]),),
         accumulator=groups["accumulator"],
         layouts=(groups["layout"],),

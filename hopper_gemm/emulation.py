@@ -108,8 +108,15 @@ def estimated_seconds(problem: Problem, kernel: Kernel) -> float:
     return problem.batches * m * n * k / EMULATED_MACS_PER_SECOND
 
 
-def run_emulated(emulator: Emulator, prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
-    """Runs a planned kernel on the emulator, after a warning if it will take long."""
+def run_emulated(
+    emulator: Emulator,
+    prediction: Prediction,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor,
+    options: Any = None,
+) -> None:
+    """Runs a planned kernel on the emulator, after a warning if it will take long. `options`: the extension's `Epilogue`."""
     problem, kernel, walk = prediction.problem, prediction.kernel, prediction.walk
     seconds = estimated_seconds(problem, kernel)
     if seconds > WARN_SECONDS:
@@ -132,6 +139,7 @@ def run_emulated(emulator: Emulator, prediction: Prediction, a: torch.Tensor, b:
         emulator.trace,
         exchanged=problem.swapped,
         slices=walk.slices,
+        epilogue=options,
     )
     emulator.reports.append(report)
     del emulator.reports[:-64]

@@ -79,9 +79,12 @@ def sentence(what: str, *, got: str = "", expected: str = "", fix: str = "") -> 
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Up to `count` known names that look like `name`, best first."""
+    """Up to `count` known names that look like `name`, best first: none that is much less like it than the best."""
+    word = name.strip().lower()
     lowered = {k.lower(): k for k in known}
-    return [lowered[k] for k in difflib.get_close_matches(name.strip().lower(), lowered, n=count, cutoff=0.5)]
+    close = difflib.get_close_matches(word, lowered, n=count, cutoff=0.5)
+    likeness = [difflib.SequenceMatcher(None, k, word).ratio() for k in close]
+    return [lowered[k] for k, ratio in zip(close, likeness) if ratio > likeness[0] - 0.3]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

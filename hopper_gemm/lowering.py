@@ -71,9 +71,9 @@ def result_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
     return (*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.dim() > 1 else ()))
 
 
-def matrices_of(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> Matrices:
-    """The product of checked tensors. `out` may be a tensor without memory (meta)."""
-    product: dict[str, Any] = _extension.load().product(a, b, out)
+def matrices_of(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, options: object = None) -> Matrices:
+    """The product of checked tensors. `out` may be a tensor without memory (meta), `options` the extension's `Epilogue`."""
+    product: dict[str, Any] = _extension.load().product(a, b, out, options)
     m, n, k = product["m"], product["n"], product["k"]
 
     def matrix(tensor: torch.Tensor, rows: int, columns: int, sides: tuple[int, int, int, bool]) -> Matrix:

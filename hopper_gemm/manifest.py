@@ -202,6 +202,10 @@ ABLATION = _flat(
         *[_ablation("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=k) for k in (2, 4, 8)],
         _ablation("warp_specialized", 64, 16, 6, tile_k=128, store="direct", output="column_major", cluster_k=2),
         _ablation("warp_specialized", 128, 128, 4, store="direct", cluster_k=2, layouts=("tn", "nt")),
+        # the epilogue without its options: what their branch costs a plain product
+        _ablation("cooperative", 128, 256, 4, fused_epilogue=False),
+        _ablation("pingpong", 128, 128, 6, fused_epilogue=False),
+        _ablation("pingpong", 128, 192, 4, fused_epilogue=False),
         # fp16 accumulation against fp32 at one tile
         _ablation("cooperative", 128, 256, 4, accumulator="f16", inputs=("f16",)),
         _ablation("cooperative", 128, 256, 4, inputs=("f16",)),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import torch
 
 from . import _extension
 from .checks import check_memory, check_tensors
+from .choices import Choices, check_keywords
 from .config import Config
 from .device import card_of
 from .dispatcher import through_dispatcher
 from .emulation import Emulator, require_emulator, run_emulated
-from .errors import did_you_mean, sentence
+from .epilogue import Epilogue
+from .launched import Launched, mark_written
 from .lowering import result_shape
 from .operands import span_elements
 from .plan import Plan, Request, make_plan
@@ -23,26 +25,10 @@ from .registry import all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
 
-_KEYWORDS = ("out", "out_dtype", "schedule", "config", "accumulate", "precision", "use_fast_accum", "deterministic")
 _MAX_CACHED = 4096
 
 
-class _Launch(NamedTuple):
-    """What a repeated call needs: everything that depends on shapes and strides, not on addresses."""
-
-    kernel: int
-    raster: int
-    group: int
-    slices: int
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    swapped: bool
-    a_bytes: int
-    b_bytes: int
-    out_bytes: int
-
-
-_launches: dict[tuple[Any, ...], _Launch] = {}  # of products whose operands lie as a kernel reads them
+_launches: dict[tuple[Any, ...], Launched] = {}  # of products whose operands lie as a kernel reads them
 _recipes: dict[tuple[Any, ...], Recipe] = {}  # of those that are packed or copied
 _C = _extension.load()
 _gemm = _C.gemm
@@ -50,6 +36,7 @@ _empty = torch.empty
 _float32 = torch.float32
 _is_plain = _C.is_plain
 _is_compiling = torch.compiler.is_dynamo_compiling
+_ALPHA, _BETA = 1.0, 0.0  # compared by identity: one question for all options of an epilogue
 
 
 def matmul(
@@ -64,10 +51,17 @@ def matmul(
     precision: str | None = None,
     use_fast_accum: bool = False,
     deterministic: bool = False,
+    alpha: float = _ALPHA,
+    beta: float = _BETA,
+    c: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    activation: str | None = None,
+    residual: torch.Tensor | None = None,
     **unknown: NoReturn,
 ) -> torch.Tensor:
-    """Matrix product by this library's Hopper kernels, with torch.matmul's rules for vectors and batches.
+    """activation(alpha * (a @ b) + beta * c + bias) + residual by this library's Hopper kernels, in fp32 before one rounding.
 
+    Without options the matrix product, with torch.matmul's rules for vectors and batches.
     Operands may lie in memory in any way: contiguous, transposed and sliced ones are read in place, others (rows that are
     not multiples of 16 bytes apart, both strides over 1, expanded) are packed first. A batch is one launch. Runs on
     the current stream of the device of `a`. The same inputs give the same bits. Differentiable, and known to
@@ -88,6 +82,11 @@ def matmul(
         use_fast_accum: leaves fp8 sums in the tensor core, which keeps 13 bits below the largest term; otherwise they move
             to fp32 every 128 of K. As torch._scaled_mm.
         deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)
+        alpha, beta: Python numbers. With beta = 0 `c` is not read, so that a NaN in it does not matter.
+        c, residual: bf16, fp16 or fp32 tensors that broadcast to the result, of any strides. Either may be `out` itself,
+            which is then updated in place.
+        bias: (N,) or (1, N) for one value a column, (M, 1) for one a row.
+        activation: None, "relu", "gelu" (exact, with erf), "gelu_tanh", "silu" or "sigmoid".
 
     Returns:
         `out`, or a new contiguous tensor of shape (..., M, N).
@@ -98,12 +97,14 @@ def matmul(
         RuntimeError: as DeviceError, PrecisionError.
         NotImplementedError: as UnsupportedProblemError, AutogradError. All of them before anything is launched or written.
     """
+    if not (c is bias is activation is residual is None and alpha is _ALPHA and beta is _BETA):
+        check_keywords(unknown, matmul)
+        choices = Choices(out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic)
+        return matmul_with(Epilogue(alpha, beta, c, bias, activation, residual), a, b, out, choices)
     if _is_compiling() or not _is_plain(a, b, out):
-        _check_keywords(unknown)
-        return through_dispatcher(
-            a, b, out, out_dtype=out_dtype, schedule=schedule, config=config, accumulate=accumulate,
-            precision=precision, use_fast_accum=use_fast_accum, deterministic=deterministic,
-        )  # fmt: skip
+        check_keywords(unknown, matmul)
+        choices = Choices(out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic)
+        return through_dispatcher(a, b, out, **choices._asdict())
     try:
         key: tuple[Any, ...] = (
             a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(),
@@ -116,27 +117,51 @@ def matmul(
         launch = _launches.get(key)
     except (AttributeError, TypeError, RuntimeError):  # no strides, unhashable: the slow path says what is wrong
         key, launch = (), None
-    if launch is None or unknown:
-        return _first_call(
-            key, a, b, out, out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, unknown
-        )
-    a_address, b_address = a.data_ptr(), b.data_ptr()
-    if (a_address | b_address) & 15 or not (a_address and b_address):
-        return _first_call(
-            key, a, b, out, out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, unknown
-        )
+    if launch is None or unknown or (a.data_ptr() | b.data_ptr()) & 15 or not (a.data_ptr() and b.data_ptr()):
+        check_keywords(unknown, matmul)
+        choices = Choices(out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic)
+        return _first_call(key, a, b, out, choices)
     if out is None:
         out = _empty(launch.shape, dtype=launch.dtype, device=a.device)
         _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped, launch.slices)
         return out
-    address = out.data_ptr()
+    a_address, b_address, address = a.data_ptr(), b.data_ptr(), out.data_ptr()
     if (address < a_address + launch.a_bytes and a_address < address + launch.out_bytes) or (
         address < b_address + launch.b_bytes and b_address < address + launch.out_bytes
     ):
         check_memory(a, b, out)
     _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped, launch.slices)
-    _mark_written(out)
+    mark_written(out)
     return out
+
+
+def matmul_with(
+    epilogue: Epilogue, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, choices: Choices
+) -> torch.Tensor:
+    """`matmul` with options: launches of their own, remembered for these options' shapes and types as well."""
+    if _is_compiling() or not _is_plain(a, b, out, *epilogue.tensors):
+        operands, values = epilogue.for_dispatcher()
+        return through_dispatcher(a, b, out, operands, **choices._asdict(), **values)
+    try:
+        key: tuple[Any, ...] = (
+            a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(), choices,
+            epilogue.key(), fp32_switch() if a.dtype is _float32 else None,
+        )  # fmt: skip
+        if out is not None:
+            key += (out.shape, out.stride(), out.dtype, out.get_device())
+        launch = _launches.get(key)
+    except (AttributeError, TypeError, RuntimeError):
+        key, launch = (), None
+    if launch is None or (a.data_ptr() | b.data_ptr()) & 15:
+        return _first_call(key, a, b, out, choices, epilogue)
+    check_memory(a, b, out)
+    epilogue.check_memory(out)
+    options = epilogue.regular(launch.shape).as_kernel_takes_it()
+    result = _empty(launch.shape, dtype=launch.dtype, device=a.device) if out is None else out
+    _gemm(launch.kernel, a, b, result, launch.raster, launch.group, 0, launch.swapped, launch.slices, options)
+    if out is not None:
+        mark_written(out)
+    return result
 
 
 def _first_call(
@@ -144,48 +169,53 @@ def _first_call(
     a: torch.Tensor,
     b: torch.Tensor,
     out: torch.Tensor | None,
-    out_dtype: torch.dtype | None,
-    schedule: str | Schedule,
-    config: str | Config | None,
-    accumulate: str | None,
-    precision: str | None,
-    use_fast_accum: bool,
-    deterministic: bool,
-    unknown: dict[str, Any],
+    choices: Choices,
+    epilogue: Epilogue | None = None,
 ) -> torch.Tensor:
     """Validates, plans, runs; on a GPU also remembers the launch, or what else is to be done."""
-    _check_keywords(unknown)
+    out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic = choices
     request = Request(schedule, config, tuned=not deterministic)
     parse_schedule(schedule)
     check_tensors(a, b, out)
     machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
-    problem = read_problem(a, b, out, out_dtype, accumulate, precision=precision, fast_accum=bool(use_fast_accum))
+    shape, options = result_shape(a, b), None
+    if epilogue is not None:
+        epilogue.check(shape, a.device)
+        epilogue.check_memory(out)
+        options = epilogue.regular(shape, machine if isinstance(machine, Emulator) else None).as_kernel_takes_it()
+    problem = read_problem(
+        a, b, out, out_dtype, accumulate, precision=precision, fast_accum=bool(use_fast_accum), options=options
+    )
     check_memory(a, b, out)
-    shape = result_shape(a, b)
     given = out is not None
     if out is None:
         out = torch.empty(shape, dtype=DTYPES[problem.output], device=a.device)
-    if problem.is_empty:
+    if problem.is_empty and (out.numel() == 0 or options is None):
         return out.zero_() if problem.k == 0 else out
-    recipe = _recipe_for(key and (*key, *problem.packs, problem.swapped), problem, request, (a, b, out), machine)
+    recipe = _recipe_for(key and (*key, *problem.packs, problem.swapped), problem, request, (a, b, out), machine, options)
     if isinstance(machine, Emulator):
-        recipe.run(a, b, out, lambda *tensors: run_emulated(machine, recipe.prediction, *tensors), machine)
+        recipe.run(a, b, out, lambda x, y, z: run_emulated(machine, recipe.prediction, x, y, z, options), machine)
     else:
         if recipe.is_plain and key:
             _remember(key, recipe, shape, a, b, out)
-        recipe.run(a, b, out, lambda *tensors: _launch(recipe.prediction, *tensors))
+        recipe.run(a, b, out, lambda x, y, z: _launch(recipe.prediction, x, y, z, options))
     if given:
-        _mark_written(out)
+        mark_written(out)
     return out
 
 
 def _recipe_for(
-    key: tuple[Any, ...], problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], machine: Emulator | Card
+    key: tuple[Any, ...],
+    problem: Problem,
+    request: Request,
+    operands: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+    machine: Emulator | Card,
+    options: Any,
 ) -> Recipe:
     """What to do, on a GPU planned once for all calls that agree in `key`: it also says what has to be packed."""
     recipe = _recipes.get(key)
     if recipe is None:
-        recipe = Recipe.of(plan_for(problem, request, operands, machine).chosen)
+        recipe = Recipe.of(plan_for(problem, request, operands, machine, options).chosen)
         if key and not recipe.is_plain and not isinstance(machine, Emulator):
             if len(_recipes) >= _MAX_CACHED:
                 _recipes.clear()
@@ -193,20 +223,26 @@ def _recipe_for(
     return recipe
 
 
-def plan_for(problem: Problem, request: Request, operands: tuple[torch.Tensor, ...], machine: Emulator | Card) -> Plan:
-    """The plan for a problem on a GPU, or on the emulator."""
+def plan_for(
+    problem: Problem,
+    request: Request,
+    operands: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+    machine: Emulator | Card,
+    options: Any = None,
+) -> Plan:
+    """The plan for a problem on a GPU, or on the emulator. `options`: the extension's `Epilogue`, if there is one."""
     if isinstance(machine, Emulator):
         built, card = [k for k in all_kernels() if k.emulated], Card("emulator", machine.sm_count)
     else:
         built, card = [k for k in all_kernels() if k.compiled], machine
 
-    return make_plan(problem, request, built, card, lambda prediction: refusal(prediction, *operands))
+    return make_plan(problem, request, built, card, lambda prediction: refusal(prediction, *operands, options))
 
 
-def refusal(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> str:
+def refusal(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, options: Any = None) -> str:
     """The library's last word on a planned kernel: why it cannot run on these tensors, or an empty text."""
     given = Recipe.of(prediction).stand_ins(a, b, out)
-    return str(_C.problem_error(prediction.kernel.id, *given, prediction.problem.swapped))
+    return str(_C.problem_error(prediction.kernel.id, *given, prediction.problem.swapped, options))
 
 
 def launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
@@ -214,9 +250,13 @@ def launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.
     Recipe.of(prediction).run(a, b, out, lambda *tensors: _launch(prediction, *tensors))
 
 
-def _launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+def _launch(
+    prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, options: Any = None
+) -> None:
     walk = prediction.walk
-    _gemm(prediction.kernel.id, a, b, out, walk.raster_index, walk.group, 0, prediction.problem.swapped, walk.slices)
+    _gemm(
+        prediction.kernel.id, a, b, out, walk.raster_index, walk.group, 0, prediction.problem.swapped, walk.slices, options
+    )  # fmt: skip
 
 
 def remember_launch(
@@ -240,7 +280,7 @@ def _remember(
         _launches.clear()
     sizes = (span_elements(t.shape, t.stride()) * t.element_size() for t in (a, b, out))
     chosen = recipe.prediction
-    _launches[key] = _Launch(
+    _launches[key] = Launched(
         chosen.kernel.id,
         chosen.walk.raster_index,
         chosen.walk.group,
@@ -250,21 +290,3 @@ def _remember(
         chosen.problem.swapped,
         *sizes,
     )
-
-
-def _mark_written(out: torch.Tensor) -> None:
-    """Tells autograd that `out` changed in place, as torch's own out= does."""
-    if not out.is_inference():
-        torch.autograd.graph.increment_version(out)
-
-
-def _check_keywords(unknown: dict[str, Any]) -> None:
-    if unknown:
-        name = next(iter(unknown))
-        raise TypeError(
-            sentence(
-                f"matmul got an unexpected keyword argument {name!r}",
-                expected=f"one of {', '.join(_KEYWORDS)}",
-                fix=did_you_mean(name, _KEYWORDS),
-            )
-        )

@@ -121,12 +121,14 @@ def read_problem(
     *,
     precision: object = None,
     fast_accum: bool = False,
+    options: object = None,
 ) -> Problem:
     """Describes the product of checked tensors (`check_tensors`).
 
     Args:
         precision: what float32 inputs are multiplied as (precision.py).
         fast_accum: fp8 sums need not be promoted.
+        options: the extension's `Epilogue`, whose addends may keep a batch from becoming one product.
 
     Raises:
         PrecisionError, ArgumentError, DTypeError, OptionError, OverlapError.
@@ -138,17 +140,17 @@ def read_problem(
     if out is not None:
         check_no_self_overlap(out.shape, out.stride())
     types = manifest.pair_name(INPUT_NAMES[a.dtype], INPUT_NAMES[b.dtype])
-    problem = _problem_of(matrices_of(a, b, like), types, OUTPUT_NAMES[output], accumulator)
+    problem = _problem_of(matrices_of(a, b, like, options), types, OUTPUT_NAMES[output], accumulator)
     return replace(problem, fast_accum=fast_accum)
 
 
 def _problem_of(matrices: Matrices, input_name: str, output_name: str, accumulator: str | None) -> Problem:
     """How kernels can read the operands and write the output: in place where they can, else through a workspace."""
     m, n, k = matrices.m, matrices.n, matrices.k
-    if matrices.is_empty:
+    if 0 in (matrices.batches, m, n):
         return Problem(m, n, k, input_name, output_name, ("k",), ("k",), accumulator, batches=matrices.batches)
     row_major = output_is_row_major(matrices.out)
-    a_majors, b_majors = operand_majors(matrices.a, 1), operand_majors(matrices.b, 0)
+    a_majors, b_majors = (operand_majors(matrices.a, 1), operand_majors(matrices.b, 0)) if k else (("k",), ("k",))
     packs = (not a_majors, not b_majors)
     workspace = [x for x, used in zip((matrices.a, matrices.b, matrices.out), (*packs, row_major is None)) if used]
     problem = Problem(

@@ -37,6 +37,7 @@ class Row:
     cluster_k: int  # CTAs that share the K extent of one tile
     output: str  # "row_major", or "column_major" for problems run with their operands exchanged
     promote_k: int  # fp8: elements of K after which a sum moves to an fp32 one, 0: never
+    fused_epilogue: bool  # takes the options of an epilogue; False for the ablation that measures their branch
     automatic: bool  # may be chosen by the selector
 
     @property
@@ -123,6 +124,8 @@ def name(row):
         text += f"_k{row.cluster_k}"
     if row.output != "row_major":
         text += "_column"
+    if not row.fused_epilogue:
+        text += "_unfused"
     return text
 
 
@@ -144,6 +147,7 @@ def kernel(
     output="row_major",
     cluster_k=1,
     promote_k=0,
+    fused_epilogue=True,
     automatic=True,
 ):
     """One manifest line: a tile in every given type (or pair of types, "e4m3_e5m2") and layout."""
@@ -182,6 +186,7 @@ def kernel(
                     cluster_k=cluster_k,
                     output=output,
                     promote_k=promote_k,
+                    fused_epilogue=fused_epilogue,
                     automatic=automatic,
                 )
             )

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hopper_gemm/core/config.h"
+#include "hopper_gemm/core/epilogue_params.h"
 #include "hopper_gemm/core/types.h"
 
 namespace hopper_gemm {
@@ -21,7 +22,7 @@ struct Error : std::runtime_error {
   Kind kind;
 };
 
-// out (m x n) = A (m x k) * B (k x n). Pitches are in elements between consecutive rows of the stored matrix: A K-major is
+// out (m x n) = A (m x k) * B (k x n), or what `epilogue` makes of it (core/epilogue_params.h). Pitches are in elements between consecutive rows of the stored matrix: A K-major is
 // stored (m, k), MN-major (k, m); B K-major (n, k), MN-major (k, n); out row-major (m, n), column-major (n, m).
 struct Problem {
   int64_t m, n, k;
@@ -38,6 +39,7 @@ struct Problem {
   // A batch of products in one launch: elements between consecutive matrices, 0 for an operand they all share.
   int64_t batches = 1;
   int64_t a_batch = 0, b_batch = 0, out_batch = 0;
+  EpilogueOptions epilogue = {};
 
   // Extents of the output as it lies in memory.
   int64_t stored_rows() const { return out_order == OutputOrder::row_major ? m : n; }

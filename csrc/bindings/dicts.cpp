@@ -51,6 +51,7 @@ py::dict kernel_dict(int id) {
   d["cluster_k"] = c.cluster_k;
   d["promote_k"] = c.promote_k;
   d["output"] = name_of(c.output);
+  d["fused_epilogue"] = c.fused_epilogue;
   d["automatic"] = info.automatic;
   d["compiled"] = info.compiled;
   d["emulated"] = info.emulated;
@@ -156,7 +157,8 @@ KernelConfig config_of(const py::dict& fields) {
           .mmas_in_flight = number("mmas_in_flight"),
           .output = enum_of<OutputOrder>(word("output"), "output", 2),
           .cluster_k = number("cluster_k"),
-          .promote_k = number("promote_k")};
+          .promote_k = number("promote_k"),
+          .fused_epilogue = !fields.contains("fused_epilogue") || fields["fused_epilogue"].cast<bool>()};
 }
 
 }  // namespace hopper_gemm

@@ -117,7 +117,7 @@ class Launches {
     Key key;
     if (!key.add(&a) || !key.add(&b) || !key.add(out ? &*out : nullptr)) return;
     if (known_.size() >= kMaxLaunches) known_.clear();
-    const Launch launch = {id, problem_of(id, a, b, written, exchanged), options_of(raster, group, max_ctas, slices), exchanged,
+    const Launch launch = {id, problem_of(id, a, b, written, exchanged, nullptr), options_of(raster, group, max_ctas, slices), exchanged,
                            c10::DimVector(written.sizes()), written.scalar_type(), span_bytes(a), span_bytes(b), span_bytes(written)};
     known_.insert_or_assign(key, launch);
   }

@@ -18,8 +18,8 @@ namespace hopper_gemm {
 namespace {
 
 void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group, int max_ctas,
-                bool exchanged, int slices) {
-  const Problem problem = problem_of(id, a, b, out, exchanged);
+                bool exchanged, int slices, const EpilogueTensors* epilogue) {
+  const Problem problem = problem_of(id, a, b, out, exchanged, epilogue);
   if (!a.is_cuda())
     throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": kernels run on CUDA tensors; gemm_emulated takes CPU tensors"));
   launch_on_stream(id, problem, options_of(raster, group, max_ctas, slices), a.device());
@@ -27,8 +27,8 @@ void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tens
 
 py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
                              uint64_t seed, int sm_count, bool timed, bool trace, bool protocol_only, bool keep_findings,
-                             bool exchanged, int slices) {
-  const Problem problem = problem_of(id, a, b, out, exchanged);
+                             bool exchanged, int slices, const EpilogueTensors* epilogue) {
+  const Problem problem = problem_of(id, a, b, out, exchanged, epilogue);
   if (!a.is_cpu()) throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": the emulator takes CPU tensors"));
   EmulatorReport report;
   {
@@ -69,24 +69,25 @@ py::dict copy_emulated_torch(const std::vector<std::tuple<at::Tensor, at::Tensor
   return report_dict(report);
 }
 
-std::string problem_error_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged) {
+std::string problem_error_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged,
+                                const EpilogueTensors* epilogue) {
   try {
-    return problem_error(id, problem_of(id, a, b, out, exchanged));
+    return problem_error(id, problem_of(id, a, b, out, exchanged, epilogue));
   } catch (const Error& error) {
     return error.what();
   }
 }
 
 py::dict launch_shape_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
-                            int max_ctas, bool exchanged, int slices) {
-  const Problem problem = problem_of(id, a, b, out, exchanged);
+                            int max_ctas, bool exchanged, int slices, const EpilogueTensors* epilogue) {
+  const Problem problem = problem_of(id, a, b, out, exchanged, epilogue);
   const c10::DeviceGuard guard(a.device());
   if (a.is_cuda()) use_device(a.device().index());
   return launch_dict(launch_shape(id, problem, options_of(raster, group, max_ctas, slices)));
 }
 
-py::dict product_torch(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
-  const Product product = product_of(a, b, out);
+py::dict product_torch(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, const EpilogueTensors* epilogue) {
+  const Product product = product_of(a, b, out, addends_of(epilogue, out));
   const auto side = [](const Matrices& m) { return py::make_tuple(m.batch_stride, m.row_stride, m.column_stride, m.regular); };
   py::dict d;
   d["batches"] = product.batches;
@@ -97,6 +98,9 @@ py::dict product_torch(const at::Tensor& a, const at::Tensor& b, const at::Tenso
   d["b"] = side(product.b);
   d["out"] = side(product.out);
   d["folded"] = product.folded;
+  py::list addends;
+  for (const Matrices& addend : product.addends) addends.append(side(addend));
+  d["addends"] = addends;
   return d;
 }
 
@@ -136,14 +140,22 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       PyErr_SetString(exception_of(error.kind), error.what());
     }
   });
+  using Optional = std::optional<at::Tensor>;
+  py::class_<EpilogueTensors>(m, "Epilogue", "What is made of a product before it is rounded; shapes are checked by epilogue.py")
+      .def(py::init([](double alpha, double beta, Optional c, Optional bias, std::string activation, Optional residual,
+                       Optional scale_a, Optional scale_b, Optional scale_result) {
+             return EpilogueTensors{alpha, beta, c, bias, std::move(activation), residual, scale_a, scale_b, scale_result};
+           }),
+           py::arg("alpha"), py::arg("beta"), py::arg("c"), py::arg("bias"), py::arg("activation"), py::arg("residual"),
+           py::arg("scale_a"), py::arg("scale_b"), py::arg("scale_result"));
   m.def("gemm", &gemm_torch, "id, a, b, out, raster (0: along M, 1: along N), group, max_ctas, exchanged (computes out.t() = b.t() @ a.t()): "
         "out = a @ b on the current stream",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0,
-        py::arg("exchanged") = false, py::arg("slices") = 1);
+        py::arg("exchanged") = false, py::arg("slices") = 1, py::arg("epilogue") = nullptr);
   m.def("gemm_emulated", &gemm_emulated_torch, "The same on CPU tensors, in the emulator; returns its report",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
         py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false,
-        py::arg("protocol_only") = false, py::arg("keep_findings") = false, py::arg("exchanged") = false, py::arg("slices") = 1);
+        py::arg("protocol_only") = false, py::arg("keep_findings") = false, py::arg("exchanged") = false, py::arg("slices") = 1, py::arg("epilogue") = nullptr);
   define_launches(m);
   using Method = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
   const auto method = [](Method function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)); };
@@ -158,12 +170,12 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("copy_emulated", &copy_emulated_torch, "The same on CPU tensors, in the emulator; returns its report", py::arg("copies"),
         py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("keep_findings") = false);
   m.def("problem_error", &problem_error_torch, "Why a kernel cannot run a problem, '' if it can",
-        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("exchanged") = false);
+        py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("exchanged") = false, py::arg("epilogue") = nullptr);
   m.def("product", &product_torch, "A product of tensors as matrices: extents, and (batch, row, column) strides and whether the batch "
-        "dimensions collapse to one, of each tensor", py::arg("a"), py::arg("b"), py::arg("out"));
+        "dimensions collapse to one, of each tensor and addend", py::arg("a"), py::arg("b"), py::arg("out"), py::arg("epilogue") = nullptr);
   m.def("launch_shape", &launch_shape_torch, "Grid, cluster, threads, shared memory, tiles and store path of a launch",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("max_ctas") = 0,
-        py::arg("exchanged") = false, py::arg("slices") = 1);
+        py::arg("exchanged") = false, py::arg("slices") = 1, py::arg("epilogue") = nullptr);
   m.def("kernels", &kernel_list, "The kernels of this build as dicts");
   m.def("config_error", [](const py::dict& fields) { return config_error(config_of(fields)); },
         "The rule a config breaks, with got, limit and what to do; '' if it is valid", py::arg("fields"));

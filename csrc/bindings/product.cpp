@@ -87,10 +87,12 @@ Product Product::exchanged() const {
     std::swap(m.row_stride, m.column_stride);
     return m;
   };
-  return {batches, n, m, k, transposed(b), transposed(a), transposed(out), folded};
+  std::vector<Matrices> exchanged_addends;
+  for (const Matrices& addend : addends) exchanged_addends.push_back(transposed(addend));
+  return {batches, n, m, k, transposed(b), transposed(a), transposed(out), folded, exchanged_addends};
 }
 
-Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, const std::vector<at::Tensor>& addends) {
   const auto refuse = [&] {
     throw Error(Error::Kind::value, text("shapes do not fit out = a @ b: a ", shape_text(a), ", b ", shape_text(b), ", out ", shape_text(out)));
   };
@@ -103,15 +105,21 @@ Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& o
   // An operand repeated along a dimension may come with size 1 there, also if it is so in both (packing.py).
   const std::vector<int64_t> sizes = vout.sizes;
   if (!broadcast(va, sizes) || !broadcast(vb, sizes)) refuse();
-  Product product = {1, va.rows, vb.columns, va.columns, {}, {}, {}, false};
+  Product product = {1, va.rows, vb.columns, va.columns, {}, {}, {}, false, {}};
   for (const int64_t size : sizes) product.batches *= size;
   for (View& view : views) collapse(view);
+  std::vector<View> added;
+  for (const at::Tensor& addend : addends) {
+    added.push_back(view_of(addend, a_vector, b_vector));
+    collapse(added.back());
+  }
   const bool b_shared = vb.matrices.regular && vb.matrices.batch_stride == 0;
   if (product.batches > 1 && b_shared) {
     View rows_a = va, rows_out = vout;
+    std::vector<View> rows_added = added;
     // One and the same row again and again is no matrix with a pitch: it stays a batch.
-    if (fold(rows_a) && fold(rows_out) && rows_a.matrices.row_stride != 0) {
-      va = rows_a, vout = rows_out;
+    if (fold(rows_a) && fold(rows_out) && rows_a.matrices.row_stride != 0 && std::all_of(rows_added.begin(), rows_added.end(), fold)) {
+      va = rows_a, vout = rows_out, added = rows_added;
       product.m *= product.batches;
       product.batches = 1;
       product.folded = true;
@@ -120,6 +128,7 @@ Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& o
   product.a = va.matrices;
   product.b = vb.matrices;
   product.out = vout.matrices;
+  for (const View& view : added) product.addends.push_back(view.matrices);
   return product;
 }
 

@@ -9,31 +9,15 @@ namespace {
 
 using Kind = Error::Kind;
 
-DataType output_type(const at::Tensor& tensor, const char* name) {
-  switch (tensor.scalar_type()) {
-    case at::kBFloat16: return DataType::bf16;
-    case at::kHalf: return DataType::f16;
-    case at::kFloat: return DataType::f32;
-    case at::kFloat8_e4m3fn: return DataType::e4m3;
-    case at::kFloat8_e5m2: return DataType::e5m2;
-    case at::kChar: return DataType::s8;
-    case at::kByte: return DataType::u8;
-    case at::kInt: return DataType::s32;
-    default:
-      throw Error(Kind::type, text(name, " has dtype ", c10::toString(tensor.scalar_type()),
-                                   ": kernels take bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, int8 and uint8, and write int32"));
-  }
+void check_tensor(const at::Tensor& tensor, const char* name) {
+  if (tensor.is_neg())
+    throw Error(Kind::type, text(name, " is a view with its negative bit set, which kernels do not read: pass .resolve_neg()"));
 }
 
 // float32 operands are multiplied as tf32.
 DataType operand_type(const at::Tensor& tensor, const char* name) {
   const DataType type = output_type(tensor, name);
   return type == DataType::f32 ? DataType::tf32 : type;
-}
-
-void check_tensor(const at::Tensor& tensor, const char* name) {
-  if (tensor.is_neg())
-    throw Error(Kind::type, text(name, " is a view with its negative bit set, which kernels do not read: pass .resolve_neg()"));
 }
 
 // Tensors without memory stand for aligned ones: a plan can be made before anything is allocated.
@@ -54,6 +38,28 @@ int64_t pitch_of(const Matrices& m, int64_t rows, int64_t columns, bool along_co
 }
 
 }  // namespace
+
+DataType output_type(const at::Tensor& tensor, const char* name) {
+  switch (tensor.scalar_type()) {
+    case at::kBFloat16: return DataType::bf16;
+    case at::kHalf: return DataType::f16;
+    case at::kFloat: return DataType::f32;
+    case at::kFloat8_e4m3fn: return DataType::e4m3;
+    case at::kFloat8_e5m2: return DataType::e5m2;
+    case at::kChar: return DataType::s8;
+    case at::kByte: return DataType::u8;
+    case at::kInt: return DataType::s32;
+    default:
+      throw Error(Kind::type, text(name, " has dtype ", c10::toString(tensor.scalar_type()),
+                                   ": kernels take bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, int8 and uint8, and write int32"));
+  }
+}
+
+void check_place(const at::Tensor& tensor, const char* name, const at::Tensor& out) {
+  if (tensor.device() != out.device() && !out.is_meta())
+    throw Error(Kind::runtime, text(name, " is on ", tensor.device(), ", out on ", out.device(), ": expected one device"));
+  check_tensor(tensor, name);
+}
 
 Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded) {
   const int64_t dims = source.dim();
@@ -78,7 +84,8 @@ Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded)
   return copy;
 }
 
-Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged) {
+Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged,
+                   const EpilogueTensors* epilogue) {
   const std::vector<KernelInfo>& list = kernels();
   if (id < 0 || id >= static_cast<int>(list.size()))
     throw Error(Kind::value, text("kernel id ", id, " does not exist: this build has ", list.size(), " kernels"));
@@ -88,8 +95,8 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
   check_tensor(out, "out");
   if (a.device() != b.device() || a.device() != out.device())
     throw Error(Kind::runtime, text("a is on ", a.device(), ", b on ", b.device(), ", out on ", out.device(), ": expected one device"));
-  const Product given = product_of(a, b, out), product = exchanged ? given.exchanged() : given;
-  const auto& [batches, m, n, k, pa, pb, pout, folded] = product;
+  const Product given = product_of(a, b, out, addends_of(epilogue, out)), product = exchanged ? given.exchanged() : given;
+  const auto& [batches, m, n, k, pa, pb, pout, folded, addends] = product;
   const bool a_k = config.a_major == Major::k, b_k = config.b_major == Major::k, row_major = config.is_row_major();
   return {.m = m,
           .n = n,
@@ -109,7 +116,8 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
           .batches = batches,
           .a_batch = pa.batch_stride,
           .b_batch = pb.batch_stride,
-          .out_batch = pout.batch_stride};
+          .out_batch = pout.batch_stride,
+          .epilogue = epilogue == nullptr ? EpilogueOptions{} : options_of(*epilogue, product, out, exchanged)};
 }
 
 }  // namespace hopper_gemm

@@ -102,7 +102,7 @@ void gemm(int id, const Problem& given, const LaunchOptions& options, void* stre
   check_slices(entry, whole, options);
   if (whole.m == 0 || whole.n == 0 || whole.batches == 0) return;
   const int device = gpu::current_device();
-  if (whole.k == 0) return gpu::clear(whole, stream);
+  if (whole.k == 0 && whole.epilogue.is_plain()) return gpu::clear(whole, stream);
   const int resident = gpu::resident_clusters(id, device);
   const Problem problem = options.slices > 1 ? sliced(whole, options.slices, options.workspace) : whole;
   const Plan plan = make_plan(entry.config, problem, options, store_path(entry.config, problem), [&] { return resident; });
@@ -132,7 +132,7 @@ EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& 
   const Problem whole = checked(entry, given);
   check_slices(entry, whole, options);
   if (whole.m == 0 || whole.n == 0 || whole.batches == 0) return {};
-  if (whole.k == 0) return clear_on_host(whole), EmulatorReport{};
+  if (whole.k == 0 && whole.epilogue.is_plain()) return clear_on_host(whole), EmulatorReport{};
   const Problem problem = options.slices > 1 ? sliced(whole, options.slices, options.workspace) : whole;
   const KernelConfig& config = entry.config;
   const auto resident = [&] { return emulator.sm_count / config.cluster_size(); };

@@ -1,6 +1,9 @@
-// Problem -> GemmParams. No extent is 0 here: launch.cpp answers empty products itself.
+// Problem -> GemmParams. M and N are not 0 here, and K only with epilogue options: launch.cpp answers the rest itself.
 #include "operands.h"
 
+#include <algorithm>
+
+#include "epilogue.h"
 #include "hopper_gemm/core/swizzle.h"
 #include "problem_error.h"
 
@@ -25,7 +28,7 @@ TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* add
   const int64_t inner = tile.major == Major::k ? k : mn, outer = tile.major == Major::k ? mn : k;
   TensorMapSpec spec = {.address = const_cast<void*>(address),
           .type = type,
-          .extent = {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)},
+          .extent = {static_cast<uint64_t>(std::max<int64_t>(inner, 1)), static_cast<uint64_t>(std::max<int64_t>(outer, 1))},
           .pitch_bytes = static_cast<uint64_t>(pitch * element_bytes(type)),
           .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows() / sharers)},
           .swizzle = tile.swizzle};
@@ -36,6 +39,10 @@ TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* add
 }  // namespace
 
 Problem with_legal_pitches(Problem p) {
+  if (p.k == 0) {  // nothing of A and B is loaded, but their tensor maps must be legal: one element, at any address
+    p.a = p.b = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p.out) / kAccessBytes * kAccessBytes);
+    p.a_pitch = legal_pitch(p.m, p.a_type), p.b_pitch = legal_pitch(p.n, p.b_type);
+  }
   const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
   if ((a_k ? p.m : p.k) <= 1) p.a_pitch = legal_pitch(a_k ? p.k : p.m, p.a_type);
   if ((b_k ? p.n : p.k) <= 1) p.b_pitch = legal_pitch(b_k ? p.k : p.n, p.b_type);
@@ -93,6 +100,7 @@ GemmParams make_params(const Problem& p, const TileOrder& order, Store store) {
   params.order = order;
   params.out_type = p.output;
   params.store = store;
+  params.epilogue = epilogue_params(p);
   params.out_pairs = p.out_pitch % 2 == 0 && params.out_batch % 2 == 0 && reinterpret_cast<uintptr_t>(p.out) % (2 * element_bytes(p.output)) == 0;
   return params;
 }

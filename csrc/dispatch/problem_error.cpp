@@ -2,6 +2,7 @@
 // The pitch of a dimension of extent 1 is never used, so it is not checked (operands.cpp substitutes a legal one).
 #include "problem_error.h"
 
+#include "epilogue.h"
 #include "kernels.h"
 #include "plan.h"
 #include "text.h"
@@ -86,6 +87,7 @@ std::optional<Error> check_problem(const KernelConfig& config, const Problem& p)
   if (auto error = check_operand(a, p.a_type)) return error;
   if (auto error = check_operand(b, p.b_type)) return error;
   if (auto error = check_output(p)) return error;
+  if (auto error = check_epilogue(config, p)) return error;
   const int64_t tiles = tiles_along(p.m, config.tile_m, config.cluster_m) *
                         tiles_along(p.n, config.tile_n, config.cluster_n) * config.cluster_k * (p.batches > 1 ? p.batches : 1);
   if (tiles > kMaxExtent)

@@ -37,6 +37,7 @@ std::string slices_error(const KernelConfig& config, const Problem& p, int slice
 
 Problem sliced(const Problem& p, int slices, void* workspace) {
   Problem s = p;
+  s.epilogue = {};  // the launch that sums them has the options
   s.k = p.k / slices;
   s.batches = slices;
   s.a_batch = p.a_major == Major::k ? s.k : s.k * p.a_pitch;

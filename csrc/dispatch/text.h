@@ -15,6 +15,10 @@ constexpr const char* name_of(DataType type) {
   constexpr const char* names[] = {"bf16", "f16", "f32", "tf32", "e4m3", "e5m2", "s8", "u8", "s32"};
   return names[static_cast<int>(type)];
 }
+constexpr const char* name_of(Activation activation) {
+  constexpr const char* names[] = {"none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid"};
+  return names[static_cast<int>(activation)];
+}
 constexpr const char* name_of(Major major) { return major == Major::k ? "k" : "mn"; }
 constexpr const char* name_of(Store store) { return store == Store::direct ? "direct" : "tma"; }
 constexpr const char* name_of(Raster raster) { return raster == Raster::along_m ? "along_m" : "along_n"; }

@@ -155,7 +155,13 @@ void check_held(const char* what, const std::vector<Footprint>& tensors, const v
 void load_global(const void* address, void* value, int bytes, Line line) {
   tick(costs::kIssue);
   check_aligned("load_global", address, bytes, line);
-  if (machine->launch.memory != nullptr) check_held("load_global", machine->launch.memory->reads, address, bytes, line);
+  const MemoryMap* memory = machine->launch.memory;
+  const auto holds = [&](const Footprint& tensor) { return tensor.holds(address, bytes); };
+  if (memory == nullptr || (!machine->params.epilogue.plain && std::none_of(memory->reads.begin(), memory->reads.end(), holds))) {
+    machine->epilogue.read(address, bytes, line);
+  } else {
+    check_held("load_global", memory->reads, address, bytes, line);
+  }
   std::memcpy(value, address, bytes);
 }
 
@@ -164,6 +170,7 @@ void store_global(void* address, const void* value, int bytes, Line line) {
   check_aligned("store_global", address, bytes, line);
   if (machine->launch.memory != nullptr) {
     check_held("store_global", machine->launch.memory->writes, address, bytes, line);
+    machine->epilogue.write(address, bytes, "store_global", line);
     std::memcpy(address, value, bytes);
     return;
   }
@@ -185,6 +192,7 @@ void store_global(void* address, const void* value, int bytes, Line line) {
   for (int64_t batch = 0; pitch > 0 && batch < params.order.batches && !held; ++batch) held = inside(batch);
   if (!held)
     fail(Finding::out_of_bounds, "store_global at " + place(line) + " by " + who(self()) + " writes outside the output");
+  machine->epilogue.write(address, bytes, "store_global", line);
   std::memcpy(address, value, bytes);
 }
 

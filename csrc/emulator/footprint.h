@@ -16,6 +16,10 @@ class Footprint {
 
   const std::string& name() const { return name_; }
   bool holds(const void* address, int bytes) const;
+  bool meets(const void* address, int64_t bytes) const {  // spans, gaps included
+    const char* other = static_cast<const char*>(address);
+    return begin_ < other + bytes && other < begin_ + span_;
+  }
 
  private:
   void mark(int64_t element, const std::vector<Dimension>& dimensions, size_t next, int element_bytes);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator.h"
+#include "epilogue_memory.h"
 #include "finding.h"
 #include "scheduler.h"
 #include "state.h"
@@ -38,6 +39,7 @@ struct Machine {
   std::vector<TraceSpan> spans;
   std::vector<std::pair<const void*, std::string>> sources;  // tensors that loads have read: origins name them by index + 1
   int64_t stmatrix_rows = 0, stmatrix_cycles = 0;
+  EpilogueMemory epilogue;
   std::exception_ptr error;
 
  private:

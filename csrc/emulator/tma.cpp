@@ -169,6 +169,7 @@ void tma_store(const TensorMap& map, const void* source, int c0, int c1, int c2,
   check_start(spec, c0, c1, true, line);
   const uint32_t bytes = box_bytes(spec);
   check_store_extent(spec, c0, line);
+  machine->epilogue.write_box(spec, c0, c1, c2, line);
   const Epoch end = {component_of(cta, thread.stores_component), thread.store_groups_begun};
   const uint32_t index = cta.shadow.add(access(Access::By::tma_store, thread, line, end));
   const uint32_t unit = (address - kSharedStart) / 16;

@@ -36,7 +36,8 @@ def config_text(row):
         f".stages = {row.stages}, .consumers = {row.consumers},\n"
         f"    .a_swizzle = Swizzle::{swizzle[row.a_swizzle]}, .b_swizzle = Swizzle::{swizzle[row.b_swizzle]}, "
         f".store = Store::{row.store}, .mmas_in_flight = {row.mmas_in_flight}, "
-        f".output = OutputOrder::{row.output}, .cluster_k = {row.cluster_k}, .promote_k = {row.promote_k}}}"
+        f".output = OutputOrder::{row.output}, .cluster_k = {row.cluster_k}, .promote_k = {row.promote_k}, "
+        f".fused_epilogue = {str(row.fused_epilogue).lower()}}}"
     )
 
 

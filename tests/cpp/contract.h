@@ -96,7 +96,10 @@ HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
     tma_store_wait_read<0>();
   }
   round_tf32(plan.data + 16 * thread);
-  store_global(static_cast<uint32_t*>(params.out) + thread, packed[0]);
+  const float loaded = load_global_if(params.epilogue.scale_result, elected);
+  const uint16_t bits = load_global_if(static_cast<const uint16_t*>(params.a), elected);
+  packed[1] = pack_bf16x2(exp2(loaded) + bf16_low(bits), reciprocal(loaded));
+  store_global(static_cast<uint32_t*>(params.out) + opaque(thread), packed[0] + packed[1]);
   store_global(static_cast<uint16_t*>(params.out) + thread, pack_e4m3x2(floats[0], floats[1]));
   store_global(static_cast<uint8_t*>(params.out) + thread, static_cast<uint8_t>(pack_e5m2x2(floats[0], float_of_bits(integers[1]))));
 }

@@ -22,8 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build" / "faults"
-DISPATCH = ("operands.cpp", "operands.h", "pack_job.cpp", "pack.h", "plan.h", "problem_error.h", "text.h")
+DISPATCH = ("epilogue.cpp", "epilogue.h", "operands.cpp", "operands.h", "pack_job.cpp", "pack.h", "plan.h", "problem_error.h", "text.h")
 COPIED = ("include", *(f"csrc/dispatch/{name}" for name in DISPATCH))
+HARNESS_SOURCES = ("operands.cpp", "epilogue.cpp", "pack_job.cpp")
 FLAGS = ["-std=c++20", "-fno-strict-aliasing", "-DHG_EMULATE"]
 CXX = os.environ.get("CXX", "g++")
 
@@ -98,7 +99,7 @@ def finish(waiting: list[subprocess.Popen[bytes]]) -> None:
 def harness_objects() -> list[Path]:
     """world.cpp and the launch arithmetic of the unpatched sources, compiled once."""
     targets = []
-    for source in (HERE / "world.cpp", *(ROOT / "csrc" / "dispatch" / name for name in ("operands.cpp", "pack_job.cpp"))):
+    for source in (HERE / "world.cpp", *(ROOT / "csrc" / "dispatch" / name for name in HARNESS_SOURCES)):
         target = BUILD / ("harness_" + source.stem + ".o")
         targets.append(target)
         inputs = [source, HERE / "world.h", *(ROOT / "csrc" / "dispatch").glob("*.h"), *(ROOT / "csrc" / "emulator").glob("*.h")]
@@ -134,7 +135,7 @@ def build(folder: Path, objects: list[Path], patch: Path | None, kernels: tuple[
     shared = [path for path in objects if path.name.startswith("harness_")]
     if patch is not None and any(part in patch.read_text() for part in ("/hopper_gemm/core/", "/csrc/")):
         shared = []
-        for source in (tests / "world.cpp", *(folder / "csrc" / "dispatch" / name for name in ("operands.cpp", "pack_job.cpp"))):
+        for source in (tests / "world.cpp", *(folder / "csrc" / "dispatch" / name for name in HARNESS_SOURCES)):
             shared.append(folder / (source.stem + ".o"))
             command(CXX, *FLAGS, "-O0", *include, "-c", source, "-o", shared[-1])
     emulator = [path for path in objects if not path.name.startswith("harness_")]

@@ -35,9 +35,11 @@ class PretendGpu:
         monkeypatch.setattr(ops, "require_emulator", lambda: Card())
         monkeypatch.setattr(ops, "all_kernels", lambda: self.kernels)
 
-    def gemm(self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int, exchanged: bool, slices: int = 1) -> None:
+    def gemm(
+        self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int, exchanged: bool, slices: int = 1, options=None
+    ) -> None:
         """Stands in for `_C.gemm`, checking what it is given as the binding would."""
-        refusal = ops._C.problem_error(kernel, a, b, out, exchanged)
+        refusal = ops._C.problem_error(kernel, a, b, out, exchanged, options)
         assert refusal == "", refusal
         assert raster in (0, 1) and group >= 1 and max_ctas == 0
         self.launches.append(self.kernels[kernel].name)

@@ -31,6 +31,7 @@ struct KernelConfig {
   OutputOrder output = OutputOrder::row_major;
   int cluster_k = 1;   // CTAs of a cluster that share the K extent of one tile (split-K; epilogue/cluster_reduce.h)
   int promote_k = 0;   // fp8: elements of K after which a sum moves to an fp32 one (mainloop/mma.h); 0: never
+  bool fused_epilogue = true;  // takes EpilogueOptions; false for the ablation that shows what their branch costs
 
   constexpr bool operator==(const KernelConfig&) const = default;
 
@@ -44,6 +45,7 @@ struct KernelConfig {
   constexpr int consumer_threads() const { return consumers * kWarpgroupThreads; }
   constexpr int cluster_size() const { return cluster_m * cluster_n * cluster_k; }
   constexpr bool splits_k() const { return cluster_k > 1; }
+  constexpr bool takes_options() const { return fused_epilogue && accumulator != DataType::s32; }  // core/epilogue_params.h
 
   // --- the part of a tile one warpgroup computes
   constexpr int warpgroup_m() const { return is_pingpong() ? tile_m : tile_m / consumers; }

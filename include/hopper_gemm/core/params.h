@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "hopper_gemm/core/types.h"
+#include "hopper_gemm/core/epilogue_params.h"
 
 namespace hopper_gemm {
 
@@ -19,7 +19,6 @@ struct TileOrder {
   int batches = 1;       // products of one launch, walked one after the other
 };
 
-
 struct GemmParams {
   TensorMap a_map, b_map;  // unused by multistage
   TensorMap out_map;       // used when store == Store::tma
@@ -34,6 +33,7 @@ struct GemmParams {
   DataType out_type;
   Store store;          // Store::tma only if the kernel has staging buffers and the output can take it
   bool out_pairs;       // direct store: two adjacent columns may be written as one aligned word
+  EpilogueParams epilogue;
 };
 
 }  // namespace hopper_gemm

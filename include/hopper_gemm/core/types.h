@@ -29,6 +29,10 @@ enum class Store : int { direct, tma };
 // Order in which tiles are walked: `along_m` visits consecutive rows of tiles first.
 enum class Raster : int { along_m, along_n };
 
+// Applied to the sum in the epilogue; each is torch.nn.functional's function of that name (gelu: the exact one, with erf).
+enum class Activation : int { none, relu, gelu, gelu_tanh, silu, sigmoid };
+constexpr int kActivations = 6;
+
 constexpr int element_bytes(DataType type) {
   using enum DataType;
   return type == f32 || type == tf32 || type == s32 ? 4 : type == bf16 || type == f16 ? 2 : 1;

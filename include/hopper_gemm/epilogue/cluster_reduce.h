@@ -7,6 +7,7 @@
 //   every consumer:  reduce_and_store()           8-column groups g with g % cluster_k == own k, summed in rank order
 //   every thread:    cluster barrier              (leave_cluster) nobody exits while peers still read its partial sums
 #pragma once
+#include "hopper_gemm/epilogue/operations.h"
 #include "hopper_gemm/epilogue/store_direct.h"
 
 namespace hopper_gemm {
@@ -35,23 +36,27 @@ struct ClusterReduce {
 
   HG_DEVICE void reduce_and_store(int m_begin, int n_begin, int batch) const {
     const DirectStore<K> direct{context, m_begin, n_begin, batch};
+    const auto operations = Operations<K>::make(context, batch);
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
       for (int group = static_cast<int>(context.place.k); group < kGroups; group += c.cluster_k) {
-        const FragmentGroup total = sum(context.shared.epilogue.sum[block * kGroups + group][thread()]);
-        with_output_bytes<K>(context.params.out_type, [&](auto bytes) { direct.template store_group<bytes>(block, group, total); });
+        Fragment<1> total = sum(context.shared.epilogue.sum[block * kGroups + group][thread()]);
+        if constexpr (c.takes_options()) {
+          if (!context.params.epilogue.plain) operations.apply(total, m_begin + block * kMmaM, n_begin + group * 8);
+        }
+        with_output_bytes<K>(context.params.out_type, [&](auto bytes) { direct.template store_part<bytes>(total, block, group); });
       }
     }
   }
 
  private:
-  HG_DEVICE static FragmentGroup sum(const arch::Float4& own) {
-    FragmentGroup total = {};
+  HG_DEVICE static Fragment<1> sum(const arch::Float4& own) {
+    Fragment<1> total = {};
     HG_UNROLL for (int rank = 0; rank < c.cluster_k; ++rank) {
       const arch::Float4 part = arch::cluster_load(own, rank);
-      total.upper.low += part.x;
-      total.upper.high += part.y;
-      total.lower.low += part.z;
-      total.lower.high += part.w;
+      total.pairs[0][0].low += part.x;
+      total.pairs[0][0].high += part.y;
+      total.pairs[0][1].low += part.z;
+      total.pairs[0][1].high += part.w;
     }
     return total;
   }

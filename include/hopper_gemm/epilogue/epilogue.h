@@ -1,6 +1,8 @@
-// One warpgroup's accumulators to the output: picks the store path and the output type, both chosen at run time.
+// One warpgroup's accumulators to the output: picks the store path and the output type, both chosen at run time, and the
+// path of products with options. The accumulators are left in any state.
 #pragma once
 #include "hopper_gemm/epilogue/store_direct.h"
+#include "hopper_gemm/epilogue/store_fused.h"
 #include "hopper_gemm/epilogue/store_tma.h"
 
 namespace hopper_gemm {
@@ -16,8 +18,14 @@ struct Epilogue {
   }
 
   // Rows m_begin ..., columns n_begin ... of the output `batch`.
-  HG_DEVICE void store(const Accumulator<K>& acc, int m_begin, int n_begin, int batch) const {
+  HG_DEVICE void store(Accumulator<K>& acc, int m_begin, int n_begin, int batch) const {
     const GemmParams& params = context.params;
+    if constexpr (c.takes_options()) {
+      if (!params.epilogue.plain) {
+        FusedStore<K>{context, is_issuer, batch}.store(acc, m_begin, n_begin);
+        return;
+      }
+    }
     if constexpr (c.store == Store::tma) {
       if (params.store == Store::tma) {
         const PanelStore<K> panels{context, is_issuer, batch};

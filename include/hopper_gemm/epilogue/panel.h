@@ -9,9 +9,9 @@
 
 namespace hopper_gemm {
 
-// Columns 8 * first_group ... of block `block` of the accumulators.
-template <class K, DataType kOut>
-HG_DEVICE void write_panel_row_major(const Context<K>& context, unsigned char* panel, const Accumulator<K>& acc, int block,
+// Columns 8 * first_group ... of block `block` of the accumulators, or of a Fragment of them.
+template <class K, DataType kOut, class Source>
+HG_DEVICE void write_panel_row_major(const Context<K>& context, unsigned char* panel, const Source& acc, int block,
                                      int first_group) {
   constexpr KernelConfig c = K::config;
   constexpr int pitch_bytes = c.panel_n() * 2;
@@ -30,8 +30,8 @@ HG_DEVICE void write_panel_row_major(const Context<K>& context, unsigned char* p
   }
 }
 
-template <class K, DataType kOut>
-HG_DEVICE void write_panel_column_major(const Context<K>& context, unsigned char* panel, const Accumulator<K>& acc,
+template <class K, DataType kOut, class Source>
+HG_DEVICE void write_panel_column_major(const Context<K>& context, unsigned char* panel, const Source& acc,
                                         int block, int first_group) {
   constexpr KernelConfig c = K::config;
   constexpr int pitch_bytes = kMmaM * 2;
@@ -52,8 +52,8 @@ HG_DEVICE void write_panel_column_major(const Context<K>& context, unsigned char
   }
 }
 
-template <class K, DataType kOut>
-HG_DEVICE void write_panel(const Context<K>& context, unsigned char* panel, const Accumulator<K>& acc, int block,
+template <class K, DataType kOut, class Source>
+HG_DEVICE void write_panel(const Context<K>& context, unsigned char* panel, const Source& acc, int block,
                            int first_group) {
   if constexpr (K::config.is_row_major()) {
     write_panel_row_major<K, kOut>(context, panel, acc, block, first_group);

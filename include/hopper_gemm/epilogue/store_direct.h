@@ -36,11 +36,6 @@ HG_DEVICE void store_pair_8(uint8_t* row, int column, int n, bool pairs, uint16_
   }
 }
 
-// One group of 8 columns of a 64-row block, as one thread holds it: two rows 8 apart, two adjacent columns each.
-struct FragmentGroup {
-  Pair upper, lower;
-};
-
 // Calls store(bytes of an output element) with a constant: the types a kernel can write, s32 sums as s32 alone.
 template <class K, class Store>
 HG_DEVICE void with_output_bytes(DataType type, Store store) {
@@ -75,11 +70,15 @@ struct DirectStore {
     }
   }
 
-  template <int kBytes>
-  HG_DEVICE void store_group(int block, int group, FragmentGroup values) const {
-    const int row = row_of(block, 0), column = column_of(group);
-    if (row < context.params.m) store_pair<kBytes>(offset_of(row), column, values.upper);
-    if (row + 8 < context.params.m) store_pair<kBytes>(offset_of(row + 8), column, values.lower);
+  // A part of the tile that begins with group `first_group` of `block`; both may be run-time values.
+  template <int kBytes, int kGroups>
+  HG_DEVICE void store_part(const Fragment<kGroups>& part, int block, int first_group) const {
+    HG_UNROLL for (int half = 0; half < 2; ++half) {
+      const int row = row_of(block, half);
+      if (row >= context.params.m) continue;
+      HG_UNROLL for (int group = 0; group < kGroups; ++group)
+        store_pair<kBytes>(offset_of(row), column_of(first_group + group), part.pairs[group][half]);
+    }
   }
 
  private:

@@ -31,21 +31,30 @@ struct PanelStore {
 
   template <DataType kOut>
   HG_DEVICE void store(const Accumulator<K>& acc, int m_begin, int n_begin) const {
-    wait_buffers_read();
-    sync();
+    begin();
     HG_UNROLL for (int index = 0; index < c.mma_blocks() * kPanels; ++index) {
       const int block = index / kPanels, column = index % kPanels * c.panel_n();
-      unsigned char* panel = context.shared.epilogue.panel[context.warpgroup][index % kBuffers];
-      if (kBuffers == 1 && index > 0) {
-        wait_buffers_read();
-        sync();
-      }
-      write_panel<K, kOut>(context, panel, acc, block, column / 8);
-      arch::async_proxy_fence();
-      if (kBuffers == 2) wait_buffers_read();
-      sync();
-      issue(panel, m_begin + block * kMmaM, n_begin + column);
+      put<kOut>(index, acc, block, column / 8, m_begin + block * kMmaM, n_begin + column);
     }
+  }
+
+  HG_DEVICE void begin() const {
+    wait_buffers_read();
+    sync();
+  }
+  // Panel `index` of this tile: columns 8 * first_group ... of a block of `source`, stored at `row` and `column`.
+  template <DataType kOut, class Source>
+  HG_DEVICE void put(int index, const Source& source, int block, int first_group, int row, int column) const {
+    unsigned char* panel = context.shared.epilogue.panel[context.warpgroup][index % kBuffers];
+    if (kBuffers == 1 && index > 0) {
+      wait_buffers_read();
+      sync();
+    }
+    write_panel<K, kOut>(context, panel, source, block, first_group);
+    arch::async_proxy_fence();
+    if (kBuffers == 2) wait_buffers_read();
+    sync();
+    issue(panel, row, column);
   }
 };
 

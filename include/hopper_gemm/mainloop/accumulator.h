@@ -33,6 +33,13 @@ struct Pair {
   float low, high;
 };
 
+// kGroups groups of 8 columns of a 64-row block, as one thread holds them: rows r and r + 8 (the halves) of each group.
+template <int kGroups>
+struct Fragment {
+  Pair pairs[kGroups][2];
+  HG_DEVICE Pair pair(int /*block*/, int group, int half) const { return pairs[group][half]; }
+};
+
 template <class K>
 struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::config.mma_blocks(), K::config.mma_registers()>,
                                         NoPromotedSums> {
@@ -72,6 +79,39 @@ struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::co
     arch::register_fence(d[block]);
     HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i) this->promoted[block][i] += d[block][i];
     arch::register_fence(d[block]);
+  }
+  // The registers that hold the sums of the tile.
+  HG_DEVICE auto& sums() {
+    if constexpr (c.promotes()) {
+      return this->promoted;
+    } else {
+      return d;
+    }
+  }
+  // kGroups groups of 8 columns of the first block, as floats.
+  template <int kGroups>
+  HG_DEVICE Fragment<kGroups> fragment(int first_group) const {
+    Fragment<kGroups> part;
+    HG_UNROLL for (int group = 0; group < kGroups; ++group) {
+      HG_UNROLL for (int half = 0; half < 2; ++half) part.pairs[group][half] = pair(0, first_group + group, half);
+    }
+    return part;
+  }
+  // Moves all groups down by kGroups, block after block: a loop over the parts of a tile then has constant indices without
+  // being unrolled. The first ones have been used up as `part`, which takes the place of the last: that says to the
+  // compiler that it may work on them in place (28 bytes of spills without it beside 192 accumulators).
+  template <int kGroups>
+  HG_DEVICE void shift(const Fragment<kGroups>& part) {
+    constexpr int kRow = c.mma_registers(), kAll = c.mma_blocks() * kRow, kStep = kGroups * kRow / (c.tile_n / 8);
+    auto& s = sums();
+    HG_UNROLL for (int i = 0; i + kStep < kAll; ++i) s[i / kRow][i % kRow] = s[(i + kStep) / kRow][(i + kStep) % kRow];
+    if constexpr (c.accumulator == DataType::f32) {
+      HG_UNROLL for (int i = 0; i < kStep; ++i) {
+        const Pair pair = part.pairs[i / 4][i / 2 % 2];
+        const int last = kAll - kStep + i;
+        s[last / kRow][last % kRow] = i % 2 == 0 ? pair.low : pair.high;
+      }
+    }
   }
 
   HG_DEVICE void fence() {

@@ -1,6 +1,7 @@
 // Emulated counterpart of arch/ptx/copy.h: cp.async, stmatrix, global stores, packing.
 #pragma once
 #include <bit>
+#include <cmath>
 
 #include "hopper_gemm/arch/emu/numeric.h"
 #include "hopper_gemm/arch/emu/thread.h"
@@ -73,6 +74,13 @@ HG_DEVICE T load_global(const T* address, emulator::Line line = emulator::Line::
   return value;
 }
 
+// The same, but reads nothing and gives 0 unless `inside`; T is float or uint16_t.
+template <class T>
+HG_DEVICE T load_global_if(const T* address, bool inside, emulator::Line line = emulator::Line::current()) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4);
+  return inside ? load_global(address, line) : T{};
+}
+
 // An ordinary global store; T is 1, 2, 4, 8 or 16 bytes and `address` aligned to it.
 template <class T>
 HG_DEVICE void store_global(T* address, T value, emulator::Line line = emulator::Line::current()) {
@@ -108,5 +116,12 @@ HG_DEVICE float f16_high(uint32_t packed) {
   if (packed == emulator::kPoisonHalves) return std::bit_cast<float>(emulator::kPoisonFloat);
   return emulator::float_from_f16(static_cast<uint16_t>(packed >> 16));
 }
+
+// The bf16 in the lower half as a float, exactly.
+HG_DEVICE float bf16_low(uint32_t packed) { return emulator::float_from_bf16(static_cast<uint16_t>(packed)); }
+
+// 2^x and 1 / x, correctly rounded here and to one or two units in the last place on the GPU; subnormal results are 0.
+HG_DEVICE float exp2(float x) { return emulator::flushed(std::exp2(x)); }
+HG_DEVICE float reciprocal(float x) { return emulator::flushed(1.0f / x); }
 
 }  // namespace hopper_gemm::arch

@@ -8,6 +8,9 @@ namespace hopper_gemm::emulator {
 
 inline float float_from_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
+// Subnormals become 0, as in the instructions with .ftz.
+inline float flushed(float value) { return value < 0x1p-126f && value > -0x1p-126f ? 0.0f : value; }
+
 inline float float_from_f16(uint16_t bits) {
   const uint32_t magnitude = bits & 0x7FFFu;
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;

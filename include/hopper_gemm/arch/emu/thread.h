@@ -36,6 +36,9 @@ HG_DEVICE uint32_t warp_uniform(uint32_t value, emulator::Line line = emulator::
   return emulator::warp_uniform(value, line);
 }
 
+// The same value, of which the compiler knows nothing: what depends on it is not computed earlier than here.
+HG_DEVICE uint32_t opaque(uint32_t value) { return value; }
+
 // True in exactly one lane of a converged warp: a random one, so that code cannot come to rely on lane 0.
 HG_DEVICE bool elect_one(emulator::Line line = emulator::Line::current()) { return emulator::elect_one(line); }
 

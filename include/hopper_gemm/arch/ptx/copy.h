@@ -77,6 +77,23 @@ HG_DEVICE T load_global(const T* address) {
   return *address;
 }
 
+// The same, but reads nothing and gives 0 unless `inside`; T is float or uint16_t. A predicate, not a branch, so that the
+// loads of a loop are in flight together.
+HG_DEVICE float load_global_if(const float* address, bool inside) {
+  float value;
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\nmov.f32 %0, 0f00000000;\n@p ld.global.f32 %0, [%1];\n}"
+               : "=f"(value)
+               : "l"(address), "r"(static_cast<int>(inside)));
+  return value;
+}
+HG_DEVICE uint16_t load_global_if(const uint16_t* address, bool inside) {
+  uint16_t value;
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\nmov.b16 %0, 0;\n@p ld.global.u16 %0, [%1];\n}"
+               : "=h"(value)
+               : "l"(address), "r"(static_cast<int>(inside)));
+  return value;
+}
+
 // An ordinary global store; T is 1, 2, 4, 8 or 16 bytes and `address` aligned to it.
 template <class T>
 HG_DEVICE void store_global(T* address, T value) {
@@ -116,6 +133,22 @@ HG_DEVICE float f16_low(uint32_t packed) {
 HG_DEVICE float f16_high(uint32_t packed) {
   float value;
   asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\ncvt.f32.f16 %0, h;\n}" : "=f"(value) : "r"(packed));
+  return value;
+}
+
+// The bf16 in the lower half as a float, exactly.
+HG_DEVICE float bf16_low(uint32_t packed) { return __uint_as_float(packed << 16); }
+
+// 2^x and 1 / x of the special-function unit: 2 and 1 units in the last place (PTX ISA, ex2.approx and rcp.approx),
+// subnormal results are 0, infinities and NaN as in IEEE arithmetic.
+HG_DEVICE float exp2(float x) {
+  float value;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
+  return value;
+}
+HG_DEVICE float reciprocal(float x) {
+  float value;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
   return value;
 }
 

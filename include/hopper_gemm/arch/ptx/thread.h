@@ -33,6 +33,12 @@ HG_DEVICE uint32_t shared_address(const void* pointer) {
 // The value of lane 0, which the compiler then knows to be the same in the whole warp.
 HG_DEVICE uint32_t warp_uniform(uint32_t value) { return __shfl_sync(0xffffffffu, value, 0); }
 
+// The same value, of which the compiler knows nothing: what depends on it is not computed earlier than here.
+HG_DEVICE uint32_t opaque(uint32_t value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 // True in exactly one lane of a converged warp; which one is not specified (PTX ISA, elect.sync).
 HG_DEVICE bool elect_one() {
   uint32_t elected;
