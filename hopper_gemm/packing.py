@@ -87,7 +87,9 @@ def prepack(b: torch.Tensor) -> torch.Tensor:
         `b` itself if it needs no packing, else an aligned tensor of the same shape and values.
 
     Raises:
-        ArgumentError, DTypeError, DeviceError.
+        ArgumentError: not a tensor of two dimensions or more.
+        DTypeError: elements no kernel multiplies.
+        DeviceError: not on a Hopper GPU, and no emulator is in force.
     """
     if not isinstance(b, torch.Tensor) or b.dim() < 2:
         got = f"{b.dim()} dimensions" if isinstance(b, torch.Tensor) else type(b).__name__

@@ -106,8 +106,8 @@ def as_for_any_m(problem: Problem, predictions: Sequence[Prediction], card: Card
     A row's bits depend on the kernel alone (its tile and its order of K), so they are the same whatever is multiplied
     beside it. K is not cut into slices, whose number follows from M.
     """
-    rows = {"n": INVARIANT_M} if problem.swapped else {"m": INVARIANT_M}
-    order = rank(replace(problem, **rows, batches=1), [p.kernel for p in predictions], card, load_model())
+    m, n = (problem.m, INVARIANT_M) if problem.swapped else (INVARIANT_M, problem.n)
+    order = rank(replace(problem, m=m, n=n, batches=1), [p.kernel for p in predictions], card, load_model())
     place = {prediction.kernel.id: i for i, prediction in enumerate(order)}
     whole = [replace(p, walk=replace(p.walk, slices=1)) for p in predictions]
     return sorted(whole, key=lambda p: place[p.kernel.id])

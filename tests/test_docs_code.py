@@ -115,4 +115,5 @@ def test_the_checks_of_commands_find_something():
     wrong = ["make demos", "python tools/nothing.py", "hopper-gemm benhc", "hopper-gemm bench --shape 4", "python -m hopper_gemm list --jsn", "frobnicate"]
     assert all(unknown_in(commands(line)[0]) for line in wrong)
     assert agrees("a\n...\nd ... f\n", "a\nb\nc\nd e f\n") and not agrees("a\n...\nd\n", "a\nb\n") and not agrees("a\n", "a\nb\n")
+    assert agrees("bf16_bf16_f32_tn_1 in 3.5 us\n", "f16_f16_f32_tt_2_tma in 1,200 us\n") and not agrees("2 kernels\n", "2 rows\n")
     assert sessions("$ a\nb\n$ c\n") == [("a", "b\n"), ("c", "")]

@@ -36,15 +36,15 @@ def with_blocks(text, results):
     return BLOCK.sub(write, text)
 
 
-def wanted_files(parts=PARTS, root=ROOT):
-    """{path: text} of everything this script writes; charts only if they are stale."""
+def wanted_files(parts=PARTS, root=ROOT, keep_similar=False):
+    """{path: text} of everything this script writes; charts only if they are stale, sessions maybe only if they tell another story."""
     results = doc_tables.load_results(root / "benchmarks" / "results")
     figures = root / "docs" / "figures"
     files = {path: path.read_text(encoding="utf-8") for path in pages(root)}
     if "tables" in parts:
         files = {path: with_blocks(text, results) for path, text in files.items()}
     if "sessions" in parts:
-        files = {path: doc_snippets.with_sessions_run(text) for path, text in files.items()}
+        files = {path: doc_snippets.with_sessions_run(text, keep_similar) for path, text in files.items()}
     if "charts" in parts:
         files |= {figures / name: doc_charts.figure(name, results) for name in doc_charts.stale(results, figures)}
     if "timelines" in parts:
@@ -61,7 +61,7 @@ def main(arguments=None):
         parser.add_argument(f"--{part}", action="append_const", const=part, dest="parts", help=f"the {part} alone")
     options = parser.parse_args(arguments)
     stale = 0
-    for path, text in wanted_files(options.parts or PARTS).items():
+    for path, text in wanted_files(options.parts or PARTS, keep_similar=options.check).items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale += 1
