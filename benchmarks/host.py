@@ -1,4 +1,5 @@
-"""What a call costs on the CPU: torch.mm, matmul and a planned product, with and without out=, in microseconds.
+"""What a call costs on the CPU: torch.mm, matmul and a planned product, with and without out=, recorded for a backward,
+and a linear layer, in microseconds.
 
     python benchmarks/host.py [--size 128] [--calls 200] [--batches 80] [--json FILE]
 
@@ -39,6 +40,8 @@ def variants(size: int, device: str = "cuda") -> dict[str, Callable[[], object]]
     """The calls, all of one product of bf16 cubes."""
     a, b, out = (torch.randn(size, size, device=device).bfloat16() for _ in range(3))
     mm, matmul = torch.mm, hopper_gemm.matmul
+    weight, recorded = b.clone().requires_grad_(), torch.enable_grad()
+    theirs, ours = (kind(size, size, device=device, dtype=torch.bfloat16) for kind in (torch.nn.Linear, hopper_gemm.nn.Linear))
     planned, planned_out = hopper_gemm.plan(a, b), hopper_gemm.plan(a, b, out=out)
     return {
         "torch.mm": lambda: mm(a, b),
@@ -47,6 +50,14 @@ def variants(size: int, device: str = "cuda") -> dict[str, Callable[[], object]]
         "matmul(out=)": lambda: matmul(a, b, out=out),
         "plan": lambda: planned(a, b),
         "plan(out=)": lambda: planned_out(a, b, out),
+        "torch.mm, recorded": recorded(lambda: mm(a, weight)),
+        "matmul, recorded": recorded(lambda: matmul(a, weight)),
+        "torch.mm and backward": recorded(lambda: mm(a, weight).backward(a)),
+        "matmul and backward": recorded(lambda: matmul(a, weight).backward(a)),
+        "torch.nn.Linear": lambda: theirs(a),
+        "nn.Linear": lambda: ours(a),
+        "torch.nn.Linear, recorded": recorded(lambda: theirs(a)),
+        "nn.Linear, recorded": recorded(lambda: ours(a)),
         "torch.empty": lambda: torch.empty((size, size), dtype=torch.bfloat16, device=device),
         "nothing": lambda: None,
     }
@@ -109,7 +120,7 @@ def main() -> int:
     write_json(options.json, result)
     for row in result["rows"]:
         beside = f"  {row['of_it']:.2f} of {row['against']} (at most {row['limit']}){'' if row['ok'] else '  ABOVE'}" if "ok" in row else ""
-        print(f"{row['call']:16} {row['us']:7.2f} us{beside}")
+        print(f"{row['call']:26} {row['us']:7.2f} us{beside}")
     print(f"written to {options.json}")
     return 0
 
