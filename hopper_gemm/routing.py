@@ -74,9 +74,21 @@ _ROUTES: dict[Any, tuple[str, Callable[..., _Tensor]]] = {
 }
 
 
+# Functions of torch that multiply matrices inside, out of this region's sight: counted as left to torch.
+_WHOLE = {
+    f: f.__name__
+    for f in (
+        torch.einsum, torch.tensordot, torch.inner, torch.addbmm, torch.linalg.multi_dot, torch.nn.functional.bilinear,
+        torch.nn.functional.multi_head_attention_forward, torch.nn.functional.scaled_dot_product_attention,
+    )
+}  # fmt: skip
+
+
 class route(TorchFunctionMode):  # a context manager, named as one
     """Inside this context, torch.mm, bmm, matmul, `@`, addmm, baddbmm and torch.nn.functional.linear (so torch.nn.Linear
     too) run on this library's kernels where they can, and on torch's where they cannot.
+
+    Products inside larger functions of torch (einsum, attention) are torch's, and counted as such.
 
     Attributes:
         taken: how many calls of each name ran here.
@@ -100,6 +112,8 @@ class route(TorchFunctionMode):  # a context manager, named as one
         kwargs = kwargs or {}
         name, ours = _ROUTES.get(func, ("", None))
         if ours is None:
+            if func in _WHOLE:
+                self.left[_WHOLE[func], "torch computes it as a whole"] += 1
             return func(*args, **kwargs)
         reason = "out= is given, which torch may resize"
         if kwargs.get("out") is None:

@@ -64,6 +64,15 @@ def test_what_is_left_to_torch_and_why(emulated):
     assert "on torch: out= is given" in str(routed) and "not 2-D" in str(routed)
 
 
+def test_products_inside_larger_functions_are_counted_as_torchs(emulated):
+    a = ints(16, 32, device="cpu")
+    with hopper_gemm.route() as routed:
+        torch.einsum("ik,jk->ij", a, a)
+        torch.nn.MultiheadAttention(32, 2, dtype=BF16)(*[a[None]] * 3)
+    assert routed.left["einsum", "torch computes it as a whole"] == 1 and not emulated.reports
+    assert routed.left["multi_head_attention_forward", "torch computes it as a whole"] == 1
+
+
 def test_a_model_with_its_backward():
     layer = torch.nn.Linear(32, 24, dtype=BF16)
     x = torch.randn(8, 32).to(BF16)
