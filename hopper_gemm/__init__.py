@@ -5,7 +5,7 @@
 >>> print(hopper_gemm.explain(a, b))                    # which kernel, and why
 """
 
-from . import errors, nn, torch_ops  # noqa: F401
+from . import errors, functional, nn, torch_ops  # noqa: F401
 from ._version import __version__
 from .check import CheckReport, check
 from .config import Config
@@ -32,8 +32,8 @@ __all__ = [
     "Explanation",
     "HopperGemmError",
     "Kernel",
-    "PlannedProduct",
     "PatchReport",
+    "PlannedProduct",
     "Schedule",
     "Timeline",
     "Tuning",
@@ -45,14 +45,15 @@ __all__ = [
     "emulator",
     "errors",
     "explain",
+    "functional",
     "is_available",
     "kernels",
     "linear",
     "matmul",
-    "plan",
-    "prepack",
     "nn",
     "patch",
+    "plan",
+    "prepack",
     "route",
     "scaled_matmul",
     "timeline",

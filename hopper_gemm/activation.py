@@ -29,8 +29,6 @@ _FROM_ARGUMENT: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] 
     "silu": _silu_backward,
 }
 
-ACTIVATIONS = tuple(_FROM_ARGUMENT)
-
 
 def needs_preactivation(activation: str, residual: torch.Tensor | None) -> bool:
     """Whether the derivative needs what the activation was applied to; otherwise the output is enough."""

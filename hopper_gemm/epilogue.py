@@ -74,7 +74,7 @@ class Epilogue(NamedTuple):
             ArgumentError, OptionError, DTypeError, DeviceError, ShapeError.
         """
         _check_numbers(self)
-        _check_activation(self.activation)
+        check_activation(self.activation)
         for name in (*_ADDENDS, *_SCALES):
             tensor = getattr(self, name)
             if tensor is not None:
@@ -138,7 +138,7 @@ def _check_numbers(epilogue: Epilogue) -> None:
         )
 
 
-def _check_activation(activation: object) -> None:
+def check_activation(activation: object) -> None:
     if activation is None or (isinstance(activation, str) and activation in ACTIVATIONS):
         return
     raise OptionError(

@@ -10,24 +10,7 @@ from .autograd import through_activation
 from .errors import OptionError, sentence
 from .gradients import sum_to
 from .ops import matmul
-
-
-def linear(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, activation: str | None = None
-) -> torch.Tensor:
-    """activation(x @ weight.t() + bias), rounded once.
-
-    Args:
-        x: (..., K).
-        weight: (N, K), read in place.
-        bias: (N,), of any floating dtype kernels add.
-        activation: None, "relu", "gelu", "gelu_tanh", "silu" or "sigmoid".
-
-    Returns:
-        (..., N), of the dtype of `x`.
-    """
-    keywords: dict[str, Any] = {"bias": bias, "activation": activation}
-    return matmul(x, weight.t(), **{name: value for name, value in keywords.items() if value is not None})
+from .products import linear
 
 
 def linear_into_main_grad(
@@ -75,8 +58,7 @@ class _Linear(torch.autograd.Function):
         grad = through_activation(grad, x, weight.t(), bias, None, None, {"activation": ctx.activation})
         if ctx.needs_input_grad[1]:
             rows = grad.reshape(-1, grad.shape[-1]).to(x.dtype)
-            added: dict[str, Any] = {"c": ctx.main_grad, "beta": 1.0, "out": ctx.main_grad}
-            matmul(rows.t(), x.reshape(-1, x.shape[-1]), **added)
+            matmul(rows.t(), x.reshape(-1, x.shape[-1]), c=ctx.main_grad, beta=1.0, out=ctx.main_grad)
         return (
             matmul(grad.to(weight.dtype), weight, out_dtype=x.dtype) if ctx.needs_input_grad[0] else None,
             None,

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from .activation import ACTIVATIONS
-from .errors import OptionError, did_you_mean, sentence
-from .main_grad import linear, linear_into_main_grad
+from .epilogue import check_activation
+from .main_grad import linear_into_main_grad
+from .products import linear
 
 
 class Linear(torch.nn.Linear):
@@ -32,15 +32,7 @@ class Linear(torch.nn.Linear):
     ) -> None:
         super().__init__(in_features, out_features, bias, *args, **kwargs)
         if activation is not None:
-            if activation not in ACTIVATIONS:
-                raise OptionError(
-                    sentence(
-                        "unknown activation",
-                        got=repr(activation),
-                        expected=f"None or one of {', '.join(map(repr, ACTIVATIONS))}",
-                        fix=did_you_mean(str(activation), ACTIVATIONS),
-                    )
-                )
+            check_activation(activation)
             self.activation = activation
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:

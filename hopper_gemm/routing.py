@@ -10,8 +10,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .errors import HopperGemmError
-from .main_grad import linear
 from .ops import matmul
+from .products import linear
 
 _Tensor = torch.Tensor
 
@@ -44,14 +44,12 @@ def _matmul(input: _Tensor, other: _Tensor) -> _Tensor:
 
 def _addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, *, beta: float = 1, alpha: float = 1) -> _Tensor:
     _check_dimensions(2, mat1, mat2)
-    added: dict[str, Any] = {"c": input, "beta": beta, "alpha": alpha}
-    return matmul(mat1, mat2, **added)
+    return matmul(mat1, mat2, c=input, beta=beta, alpha=alpha)
 
 
 def _baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, *, beta: float = 1, alpha: float = 1) -> _Tensor:
     _check_dimensions(3, batch1, batch2)
-    added: dict[str, Any] = {"c": input, "beta": beta, "alpha": alpha}
-    return matmul(batch1, batch2, **added)
+    return matmul(batch1, batch2, c=input, beta=beta, alpha=alpha)
 
 
 def _linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:

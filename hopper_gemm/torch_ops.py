@@ -15,6 +15,7 @@ from .batching import batched_matmul
 from .checks import check_tensors
 from .config import Config
 from .dispatcher import check_out_needs_no_grad, given
+from .epilogue import Epilogue
 from .lowering import result_shape
 from .ops import matmul
 from .problem import output_dtype
@@ -80,7 +81,10 @@ def _fake_matmul_out(a, b, out, bias=None, c=None, residual=None, **options):  #
 def _checked_shape(a, b, out, bias, c, residual, options):  # type: ignore[no-untyped-def]
     """The shape of the result, after the refusals that need no memory."""
     check_tensors(a, b, out)
-    return result_shape(a, b)
+    shape = result_shape(a, b)
+    values = options.get("alpha", 1.0), options.get("beta", 0.0), c, bias, options.get("activation"), residual
+    Epilogue(*values).check(shape, a.device)
+    return shape
 
 
 # --- autograd

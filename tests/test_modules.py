@@ -13,7 +13,7 @@ from support.features import needs
 
 import hopper_gemm
 from hopper_gemm import errors
-from hopper_gemm.main_grad import linear
+from hopper_gemm.functional import linear
 from hopper_gemm.nn import Linear
 
 pytestmark = needs("bias", "activation")
