@@ -127,10 +127,10 @@ def _promoted(pair, schedule, tile_m, tile_n, stages, **rest):
 _NARROW = _flat(
     [
         _narrow("e4m3", "cooperative", 128, 256, 4),
-        _narrow("e4m3", "cooperative", 256, 128, 4),
+        _narrow("e4m3", "cooperative", 128, 256, 4, cluster=(2, 1)),
         _narrow("e4m3", "pingpong", 64, 128, 8),
         _narrow("e4m3", "pingpong", 128, 128, 6, cluster=(2, 1)),
-        _narrow("e4m3", "pingpong", 128, 192, 4),
+        _narrow("e4m3", "pingpong", 128, 192, 4, cluster=(2, 1)),
         _narrow("e4m3", "warp_specialized", 64, 32, 12),
         _narrow("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
         _promoted("e4m3", "multistage", 64, 128, 6),
@@ -138,6 +138,7 @@ _NARROW = _flat(
         _promoted("e4m3", "warp_specialized", 64, 64, 8),
         _promoted("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
         _promoted("e4m3", "cooperative", 128, 128, 6),
+        _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(2, 1)),
         _promoted("e4m3", "cooperative", 128, 192, 5, cluster=(2, 1)),
         _promoted("e4m3", "cooperative", 192, 128, 5),
         _promoted("e4m3", "cooperative", 256, 96, 4),
@@ -151,6 +152,7 @@ _NARROW = _flat(
         _narrow("s8", "cooperative", 128, 256, 4),
         _narrow("s8", "pingpong", 64, 128, 8),
         _narrow("s8", "pingpong", 128, 128, 6, cluster=(2, 1)),
+        _narrow("s8", "pingpong", 128, 192, 5, cluster=(2, 1)),
         *[_narrow(pair, "cooperative", 128, 128, 6) for pair in ("u8", "s8_u8", "u8_s8")],
         _narrow("tf32", "multistage", 64, 128, 6),
         _narrow("tf32", "tma", 64, 128, 7),
@@ -159,6 +161,7 @@ _NARROW = _flat(
         _narrow("tf32", "cooperative", 128, 256, 4),
         _narrow("tf32", "pingpong", 64, 128, 8),
         _narrow("tf32", "pingpong", 128, 128, 6, cluster=(2, 1)),
+        _narrow("tf32", "pingpong", 128, 192, 4, cluster=(2, 1)),
     ]
 )
 DEFAULT = _SIXTEEN_BIT + _NARROW

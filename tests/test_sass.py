@@ -24,6 +24,9 @@ def listing(*instructions):
 
 
 LOOP = ("UTMALDG.3D [UR8], [UR4]", "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24", "@P0 BRA 0x10", "UTMASTG.3D [UR4]", "ACQBULK", "EXIT")
+FP8 = "e4m3_e5m2_f32_tn_128x128x128_c1x1_s5_tma_tma_p128"
+FP8_LOOP = (LOOP[0], "QGMMA.64x128x32.F32.E4M3.E5M2 R24, gdesc[UR4], R24", *LOOP[2:])
+PROMOTED = (*FP8_LOOP[:2], "FADD R2, R2, R24", *FP8_LOOP[2:])
 
 
 def test_mangled_names_are_read():
@@ -39,6 +42,7 @@ def test_loops_are_cycles_not_address_ranges():
 
 
 def test_a_kernel_that_is_itself_passes():
+    assert check_sass.findings(FP8, listing(*PROMOTED)) == []
     assert check_sass.findings(NAME.format("tma", "tma"), listing(*LOOP)) == []
     assert check_sass.findings(NAME.format("pingpong", "tma"), listing("USETMAXREG.DEALLOC.CTAPOOL 0x28", "NOP", *LOOP[:2], "@P0 BRA 0x20", *LOOP[3:])) == []
 
@@ -57,6 +61,11 @@ def test_a_kernel_that_is_itself_passes():
         (NAME.format("tma", "tma"), (*LOOP[:2], "NOP", *LOOP[3:]), "no loop"),
         (NAME.format("tma", "tma"), (*LOOP[:2], "MEMBAR.ALL.GPU", "@P0 BRA 0x10", *LOOP[3:]), "MEMBAR.ALL.GPU at 0x20"),
         ("unheard_of", LOOP, "not one of the manifest's"),
+        (FP8, LOOP, "lacks QGMMA"),
+        (FP8, FP8_LOOP, "no loop adds up"),
+        (FP8.replace("e4m3_e5m2", "e4m3_e4m3"), PROMOTED, "other types than e4m3 and e4m3"),
+        (FP8.replace("e4m3_e5m2_f32", "s8_s8_s32"), LOOP, "lacks IGMMA"),
+        (NAME.format("tma", "tma").replace("bf16_bf16", "tf32_tf32"), LOOP, "other types than tf32 and tf32"),
     ],
 )
 def test_each_finding_can_happen(name, code, word):

@@ -181,6 +181,29 @@ def test_fp32_output_is_predicted_slower():
     assert full.us > half.us
 
 
+def test_types_are_ranked_by_what_the_tensor_core_does_with_them():
+    def us(types: str, output: str, fast: bool = False) -> float:
+        asked = Problem(8192, 8192, 8192, types, output, ("k",), ("k",), fast_accum=fast)
+        return make_plan(asked, Request(), all_kernels(), H200).chosen.us
+
+    bf16, tf32, fast, promoted = us("bf16", "bf16"), us("tf32", "f32"), us("e4m3", "bf16", True), us("e4m3", "bf16")
+    assert 1.8 * bf16 < tf32 < 2.3 * bf16
+    assert 0.45 * bf16 < fast < promoted < 0.7 * bf16
+    assert 0.45 * bf16 < us("s8", "s32") < 0.7 * bf16
+    mixed = us("e4m3_e5m2", "bf16")
+    assert promoted <= mixed == us("e5m2_e4m3", "bf16")
+
+
+def test_promotion_costs_less_where_warpgroups_share_a_tile():
+    model = load_model()
+    asked = Problem(4096, 4096, 4096, "e4m3", "bf16", ("k",), ("k",))
+    promoting = [k for k in all_kernels() if k.input == "e4m3" and k.promote_k]
+    waits = {k.name: Estimate(asked, k, H200, model).promotion_cycles / (k.tile[0] * k.tile[1]) for k in promoting}
+    shared = max(wait for name, wait in waits.items() if "cooperative" in name)
+    assert shared < min(wait for name, wait in waits.items() if "pingpong" in name or "64x64" in name)
+    assert Estimate(asked, next(k for k in all_kernels() if not k.promote_k), H200, model).promotion_cycles == 0
+
+
 def test_the_model_says_where_its_constants_come_from():
     model = load_model()
     assert "H200" in model["card"] and len(model["date"]) == 10 and model["source"]

@@ -127,8 +127,8 @@ def findings(name, code):
         f"{'lacks' if wanted else 'has'} {opcode} ({what})" for opcode, wanted, what in expected if has(opcode) != wanted
     ]
     issued = [opcode for opcode in opcodes if opcode.startswith(("HGMMA.", "QGMMA.", "IGMMA."))]
-    types = [TYPE_WORDS[t] for t in (a_type, b_type) if t in TYPE_WORDS]
-    if any(word not in opcode for word in types for opcode in issued):
+    types = TYPE_WORDS.get(a_type, "") + (TYPE_WORDS[b_type] if mma != FLOATS else "")
+    if any(types not in opcode for opcode in issued):
         texts.append(f"wgmma of other types than {a_type} and {b_type}: {sorted(issued)}")
     shapes = {opcode.split(".")[1] for opcode in issued}
     if any(not shape.startswith(f"64x{tile_n}x") for shape in shapes):

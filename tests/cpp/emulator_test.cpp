@@ -2,6 +2,7 @@
 #include "emulator_copies.h"
 #include "emulator_faults.h"
 #include "emulator_layouts.h"
+#include "emulator_types.h"
 
 int main() {
   using namespace hopper_gemm::test;
@@ -15,6 +16,8 @@ int main() {
   test_phases();
   test_warp();
   test_faults();
+  test_integer_sums();
+  test_narrow_conversions();
   test_replay();
   test_map_rules();
   return result();
