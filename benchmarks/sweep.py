@@ -1,6 +1,6 @@
 """Times every kernel of the build on many shapes: what hopper_gemm/model.json is fitted to and tiles are chosen by.
 
-    python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11]
+    python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--dtype bf16]
 
 Shapes: the peers suite, and random ones (log-uniform). For each shape all kernels take part in short interleaved rounds with
 the walk the model picks, those with few tiles also with K cut into slices; where the work is large, the fastest eight follow
@@ -31,17 +31,22 @@ LARGE_FLOOR_US, LARGEST_FLOOR_US = 60.0, 1500.0
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
-def random_cases(count: int, seed: int) -> list[Case]:
+def random_cases(count: int, seed: int, dtype: str = "bf16") -> list[Case]:
     """Log-uniform in 1 to 16384, multiples of 8 (half of them of 64), none over the time limit."""
     draw = random.Random(seed)
     cases: list[Case] = []
     while len(cases) < count:
         m, n, k = (int(2 ** draw.uniform(lowest, 14)) for lowest in (0, 6, 6))
         step = draw.choice([8, 64])
-        case = Case(m, max(step, n // step * step), max(step, k // step * step))
+        case = Case(m, max(step, n // step * step), max(step, k // step * step), dtype)
         if floor_us(case, "sustained") <= LARGEST_FLOOR_US:
             cases.append(case)
     return cases
+
+
+def whole(case: Case) -> int:
+    """Elements of which rows and slices are made: whole 16 bytes."""
+    return max(8, 16 // case.problem().element_bytes)
 
 
 def applicable(case: Case) -> list:
@@ -50,7 +55,8 @@ def applicable(case: Case) -> list:
     kernels = [
         k
         for k in all_kernels()
-        if k.compiled and k.input == problem.input and k.accumulator == "f32" and k.operand_layout in problem.layouts
+        if k.compiled and k.input == problem.input and k.accumulator != "f16" and k.operand_layout in problem.layouts
+        and (k.promote_k == 0) == (problem.fast_accum or problem.element_bytes != 1 or k.accumulator == "s32")
     ]
     predictions = [predict(problem.for_output(k.output), k, card, model) for k in kernels]
     best = min(p.us for p in predictions)
@@ -68,17 +74,18 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=70)
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--suite", default="peers")
+    parser.add_argument("--dtype", default="bf16", help="bf16, fp16, tf32, fp8, fp8_fast or int8")
     options = parser.parse_args()
-    cases = [c for c in load_suite(options.suite) if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
-    cases += random_cases(options.random, options.seed)
-    result = {**environment("sweep"), "seed": options.seed, "rows": []}
+    cases = [c for c in load_suite(options.suite, dtypes=[options.dtype]) if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
+    cases += random_cases(options.random, options.seed, options.dtype)
+    result = {**environment("sweep"), "seed": options.seed, "dtype": options.dtype, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)
     for case in cases:
         if seconds_left(begin, options.seconds) < 0:
             print("time is up")
             break
-        if case.n % 8 or case.k % 8:
+        if case.n % whole(case) or case.k % whole(case):
             continue
         started = time.monotonic()
         result["rows"].append(row(case, draw))
@@ -92,9 +99,9 @@ def main() -> None:
 
 def slicings(case: Case, tiles: int) -> list[int]:
     """Numbers of slices worth timing: as many as fill half the card, the card, or the card twice."""
-    if case.k < 1536 or tiles > 88:
+    if case.k < 1536 or tiles > 88 or case.dtype == "int8":
         return [1]
-    legal = [s for s in range(2, 65) if case.k % s == 0 and case.k // s % 8 == 0 and case.k // s >= 256]
+    legal = [s for s in range(2, 65) if case.k % s == 0 and case.k // s % whole(case) == 0 and case.k // s >= 256]
     wanted = {min(legal, key=lambda s: abs(s * tiles - slots), default=1) for slots in (66, 132, 264)}
     return [1, *sorted(s for s in wanted if s > 1 and s * tiles <= 300)]
 

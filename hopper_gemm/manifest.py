@@ -215,7 +215,35 @@ ABLATION = _flat(
     ]
 )
 
-MANIFESTS = {"default": DEFAULT, "ablation": ABLATION}
+# Tiles of the narrow types that benchmarks/sweep.py --dtype can time beside the default ones, to choose from.
+CANDIDATES = _flat(
+    [
+        *[_promoted("e4m3", "cooperative", 128, n, 5) for n in (144, 160, 176, 192)],
+        *[_promoted("e4m3", "cooperative", 256, n, 4, cluster=c) for n, c in ((64, (1, 1)), (96, (2, 1)), (96, (1, 2)))],
+        _promoted("e4m3", "cooperative", 192, 128, 5, cluster=(1, 2)),
+        _promoted("e4m3", "pingpong", 64, 192, 6),
+        _promoted("e4m3", "pingpong", 128, 96, 6, cluster=(2, 1)),
+        *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 32, 64)],
+        *[
+            tile
+            for pair in ("e4m3", "s8", "tf32")
+            for tile in (
+                _narrow(pair, "cooperative", 256, 128, 4, cluster=(1, 2)),
+                _narrow(pair, "cooperative", 256, 128, 4),
+                _narrow(pair, "pingpong", 128, 128, 6),
+                _narrow(pair, "pingpong", 128, 128, 6, cluster=(1, 2)),
+                _narrow(pair, "pingpong", 128, 160, 5, cluster=(2, 1)),
+                _narrow(pair, "pingpong", 128, 176, 4, cluster=(2, 1)),
+                _narrow(pair, "pingpong", 128, 208, 4, cluster=(2, 1)),
+                _narrow(pair, "pingpong", 192, 128, 4, cluster=(1, 2)),
+                _narrow(pair, "pingpong", 64, 256, 5),
+                _narrow(pair, "warp_specialized", 128, 256, 4),
+            )
+        ],
+    ]
+)
+
+MANIFESTS = {"default": DEFAULT, "ablation": ABLATION, "candidates": CANDIDATES}
 
 
 def _words(text, fallback):

@@ -38,7 +38,9 @@ class Case:
         """As the selector sees it."""
         kind = ARITHMETIC[self.dtype]
         a_major, b_major = "k" if self.layout[0] == "t" else "mn", "k" if self.layout[1] == "n" else "mn"
-        return Problem(self.m, self.n, self.k, kind.kernel, OUTPUT_NAMES[kind.output], (a_major,), (b_major,))
+        fast = bool(kind.options.get("use_fast_accum", False))
+        output = OUTPUT_NAMES[kind.output]
+        return Problem(self.m, self.n, self.k, kind.kernel, output, (a_major,), (b_major,), fast_accum=fast)
 
     def __str__(self) -> str:
         return f"{self.m}x{self.n}x{self.k} {self.dtype} {self.layout}"
