@@ -33,7 +33,7 @@ def test_names_are_unique_and_say_the_config():
     assert len(rows) <= len(manifest.DEFAULT) + len(manifest.ABLATION) + len(manifest.CANDIDATES)
     pattern = re.compile(
         r"(bf16|f16|tf32|e4m3|e5m2|s8|u8)_(bf16|f16|tf32|e4m3|e5m2|s8|u8)_(f32|f16|s32)_[tn]{2}_\d+x\d+x\d+_c\dx\d_s\d+"
-        r"_\w+_(direct|tma)(_w\d)?(_sw\d+x\d+)?(_p\d+)?(_mma0)?(_k\d+)?(_column)?"
+        r"_\w+_(direct|tma)(_w\d)?(_sw\d+x\d+)?(_p\d+)?(_mma0)?(_k\d+)?(_column)?(_unfused)?"
     )
     for name, row in rows.items():
         assert pattern.fullmatch(name), name
