@@ -119,6 +119,33 @@ inline void unread_store_kernel(const GemmParams& params) {
   }
 }
 
+// --- what the epilogue reads: an addend of one element, which may be the output
+enum class AddendFault { none, outside, late, by_another };
+
+template <AddendFault kFault>
+void addend_kernel(const GemmParams& params) {
+  const float* addend = static_cast<const float*>(params.epilogue.addend[0].data);
+  float* out = static_cast<float*>(params.out);
+  const uint32_t thread = arch::thread_index();
+  if (kFault == AddendFault::late && thread == 0) arch::store_global(out, 2.0f);
+  if (thread == 0) arch::load_global_if(addend + (kFault == AddendFault::outside ? 1 : 0), true);
+  if (kFault == AddendFault::by_another) arch::cta_sync();
+  if (kFault == AddendFault::none ? thread == 0 : kFault == AddendFault::by_another && thread == 128) arch::store_global(out, 2.0f);
+}
+
+template <AddendFault kFault>
+EmulatorReport run_addend() {
+  static float element = 1.0f;
+  GemmParams params{};
+  params.out = &element;
+  params.out_type = DataType::f32;
+  params.m = params.n = 1;
+  params.out_pitch = 1;
+  params.epilogue.plain = false;
+  params.epilogue.addend[0].data = &element;
+  return run_kernel(addend_kernel<kFault>, params, 1024, {.threads = 256});
+}
+
 struct MmaShared {
   alignas(1024) unsigned char a[64 * 128], b[64 * 128];
   arch::Barrier full;
@@ -213,6 +240,11 @@ inline void test_faults() {
               {"missing async_proxy_fence", "TMA store", "stmatrix", "emulator_faults.h:"}));
   CHECK(found(run_kernel(store_race_kernel<true>, params, sizeof(CopyShared)), {"overwrites bytes", "stmatrix", "after TMA store"}));
   CHECK(found(run_kernel(unread_store_kernel, params, sizeof(CopyShared)), {"exits without tma_store_wait_read"}));
+
+  CHECK(clean(run_addend<AddendFault::none>()));
+  CHECK(found(run_addend<AddendFault::outside>(), {"out-of-bounds", "load_global", "outside the tensors of the epilogue"}));
+  CHECK(found(run_addend<AddendFault::late>(), {"early-read", "reads an element of the output after", "emulator_faults.h:"}));
+  CHECK(found(run_addend<AddendFault::by_another>(), {"overwrite", "nothing orders the two", "warpgroup 0"}));
 
   CHECK(clean(run_mma<MmaFault::none>()));
   CHECK(found(first_finding(run_mma<MmaFault::no_wait_full>), {"early-read: reads bytes", "wgmma", "after TMA load"}));
