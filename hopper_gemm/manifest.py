@@ -23,13 +23,12 @@ from .row import (
     name,
     pair_name,
     pair_types,
-    readable_majors,
 )
 
 __all__ = [
     "ABLATION", "DEFAULT", "ELEMENT_BYTES", "FP8_PROMOTION", "LAYOUTS", "MANIFESTS", "SCHEDULES",
     "SWIZZLE_SPANS", "Row", "as_dict", "default_consumers", "default_swizzle", "kernel", "layout", "majors", "name",
-    "pair_name", "pair_types", "readable_majors", "selected",
+    "pair_name", "pair_types", "selected",
 ]  # fmt: skip
 
 

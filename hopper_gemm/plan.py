@@ -155,7 +155,8 @@ def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:
     """Of the kernels left: promoted fp8 sums unless fast ones were allowed, no fp16 sums that were not asked for."""
     exact = [k for k in pool if k.accumulator != "f16"]
     pool = (exact or pool) if problem.accumulate is None else pool
-    preferred = [k for k in pool if (k.promote_k == 0) == problem.fast_accum]
+    short = problem.k <= manifest.FP8_PROMOTION  # nothing to promote
+    preferred = [k for k in pool if short or (k.promote_k == 0) == problem.fast_accum]
     return preferred or pool
 
 
@@ -174,10 +175,10 @@ def _may_be_chosen(kernel: Kernel, problem: Problem, request: Request) -> bool:
 
 
 def _sums_well(kernel: Kernel, problem: Problem, request: Request) -> bool:
-    """Whether fp8 sums are promoted, or need not be: fast ones were allowed, the kernel was named, or K is short."""
+    """Whether fp8 sums are promoted, or need not be: fast ones were allowed, the kernel was named in full, or K is short."""
     if problem.element_bytes != 1 or kernel.accumulator == "s32" or kernel.promote_k:
         return True
-    return problem.fast_accum or request.config is not None or problem.k <= manifest.FP8_PROMOTION
+    return problem.fast_accum or request.config == kernel.name or problem.k <= manifest.FP8_PROMOTION
 
 
 def _nearest(wanted: Kernel, problem: Problem, built: Sequence[Kernel]) -> str:

@@ -88,11 +88,6 @@ def majors(layout):
     return ("k" if layout[0] == "t" else "mn"), ("k" if layout[1] == "n" else "mn")
 
 
-def readable_majors(a_type):
-    """How kernels read operands of a type: wgmma transposes 16-bit operands alone."""
-    return ("k", "mn") if ELEMENT_BYTES[a_type] == 2 else ("k",)
-
-
 def layout(row):
     return ("t" if row.a_major == "k" else "n") + ("n" if row.b_major == "k" else "t")
 

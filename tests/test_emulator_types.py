@@ -189,9 +189,14 @@ def test_which_fp8_kernels_may_run():
         # named: taken at its word
         name = next(k.name for k in all_kernels() if k.a_type == "e4m3" and k.b_type == "e4m3" and not k.promote_k)
         assert hopper_gemm.explain(a, b, config=name).kernel == name
+        # a pattern or a Config is no such word
+        for pattern in ("e4m3_e4m3_*_128x256x128_*", hopper_gemm.Config(tile=(128, 256))):
+            with pytest.raises(errors.UnsupportedProblemError, match="without promotion, which takes use_fast_accum=True"):
+                hopper_gemm.explain(a, b, config=pattern)
+            assert "_128x256x128_" in hopper_gemm.explain(a, b, config=pattern, use_fast_accum=True).kernel
         # nothing to promote within 128 of K
         few = hopper_gemm.explain(a[:, :128], b[:128])
-        assert any(not p.kernel.promote_k for p in (few.plan.chosen, *few.plan.alternatives)) or few.kernel
+        assert {bool(p.kernel.promote_k) for p in few.candidates} == {False, True}
 
 
 def test_integer_sums_wrap_around():
