@@ -23,6 +23,9 @@ SAMPLES = {
     "padded": lambda make: (make(64, 64)[:, :32], make(32, 96)[:, :48]),
     "empty": lambda make: (make(0, 32), make(32, 48)),
     "a row and a column": lambda make: (make(1, 32), make(32, 1)),
+    "expanded": lambda make: (make(1, 32).expand(64, 32), make(32, 48)),
+    "odd slices": lambda make: (make(64, 64)[:, :31], make(31, 96)[:, 1:48]),
+    "batches": lambda make: (make(3, 16, 32), make(32, 48)),
     "K = 0": lambda make: (make(64, 0), make(0, 48)),
 }
 
