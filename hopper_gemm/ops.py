@@ -190,8 +190,8 @@ def _first_call(
     given = out is not None
     if out is None:
         out = torch.empty(shape, dtype=DTYPES[problem.output], device=a.device)
-    if problem.is_empty and (out.numel() == 0 or options is None):
-        return out.zero_() if problem.k == 0 else out
+    if out.numel() == 0:
+        return out
     recipe = _recipe_for(key and (*key, *problem.packs, problem.swapped), problem, request, (a, b, out), machine, options)
     if isinstance(machine, Emulator):
         recipe.run(a, b, out, lambda x, y, z: run_emulated(machine, recipe.prediction, x, y, z, options), machine)

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.features import needs
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
-pytestmark = [pytest.mark.skipif(not EXAMPLES.is_dir(), reason="not in the source tree"), needs("bias", "activation")]
+pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="not in the source tree")
 
 
 @pytest.fixture

@@ -6,14 +6,13 @@ import copy
 
 import pytest
 import torch
-from support.features import needs
 from support.operands import LAYOUTS, Shape, operands
 
 import hopper_gemm
 from hopper_gemm import matmul
 from hopper_gemm.nn import Linear
 
-pytestmark = [pytest.mark.gpu, needs("bias", "activation")]
+pytestmark = pytest.mark.gpu
 BF16 = torch.bfloat16
 
 

@@ -9,14 +9,12 @@ import pickle
 import pytest
 import torch
 from support.exact import ints
-from support.features import needs
 
 import hopper_gemm
 from hopper_gemm import errors
 from hopper_gemm.functional import linear
 from hopper_gemm.nn import Linear
 
-pytestmark = needs("bias", "activation")
 BF16 = torch.bfloat16
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from support.exact import assert_exact, ints
-from support.features import needs
 
 import hopper_gemm
 
-pytestmark = needs("bias", "beta")
 BF16 = torch.bfloat16
 
 
@@ -39,7 +37,6 @@ def test_every_name_of_a_product(emulated):
     assert len(emulated.reports) == 8 and "8 products on hopper_gemm, 0 on torch" in str(routed)
 
 
-@needs("batches")
 def test_products_of_batches():
     a, b, c = ints(3, 16, 32, device="cpu"), ints(3, 32, 24, device="cpu"), ints(16, 24, device="cpu")
     with hopper_gemm.route() as routed:

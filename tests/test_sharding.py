@@ -9,13 +9,11 @@ import torch
 import torch.distributed as dist
 import torch.distributed.tensor.parallel  # here, so that the forked workers need not
 
-from support.features import needs
 
 import hopper_gemm
 from hopper_gemm import matmul
 from hopper_gemm.nn import Linear
 
-pytestmark = needs("bias", "activation")
 BF16 = torch.bfloat16
 
 

@@ -7,7 +7,6 @@ import warnings
 
 import pytest
 import torch
-from support.features import needs
 
 import hopper_gemm
 from hopper_gemm import Schedule, errors, matmul
@@ -46,7 +45,6 @@ def test_forward_and_backward_in_one_graph(backend):
         assert torch.equal(eager, compiled)
 
 
-@needs("bias", "activation")
 @pytest.mark.parametrize("activation", ["relu", "gelu", "silu"])
 def test_a_layer_with_bias_and_activation_in_one_graph(activation):
     layer = hopper_gemm.nn.Linear(32, 24, activation=activation, dtype=BF16)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.features import needs
 
 import hopper_gemm
 from hopper_gemm import errors, matmul
 
-pytestmark = needs("bias", "activation", "residual")
 BF16 = torch.bfloat16
 op = torch.ops.hopper_gemm.matmul
 

@@ -7,12 +7,9 @@ import warnings
 import pytest
 import torch
 from support.exact import BF16, assert_exact, ints, ones, schedules
-from support.features import needs
 
 import hopper_gemm
 from hopper_gemm import matmul
-
-pytestmark = needs("batches")
 
 
 def test_c082_a_batch_broadcast_by_expand(device):
@@ -68,7 +65,6 @@ def test_c088_3_d_by_2_d_with_a_rightly_shaped_out(device):
     assert_exact(out, a, b)
 
 
-@needs("strides", "bmm", "baddbmm")
 def test_c088_torchs_names(device):
     a, b, c = ints(3, 7, 24, device=device), ints(3, 24, 9, device=device), ints(3, 7, 9, device=device)
     assert_exact(hopper_gemm.bmm(a, b), a, b)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from support.exact import BF16, assert_exact, ints, schedules
-from support.features import needs
 
 import hopper_gemm
 from hopper_gemm import matmul
@@ -21,7 +20,6 @@ def test_c028_nan_left_in_out_does_not_reach_the_result(schedule, device):
     assert_exact(out, a, b)
 
 
-@needs("beta")
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_c029_beta_0_does_not_read_c(value, device):
     a, b = ints(96, 64, device=device), ints(64, 80, device=device)
@@ -30,7 +28,6 @@ def test_c029_beta_0_does_not_read_c(value, device):
     assert_exact(matmul(a, b, c=c, beta=0), a, b)
 
 
-@needs("addmm", "baddbmm")
 def test_c029_also_under_torchs_names(device):
     a, b = ints(16, 64, device=device), ints(64, 24, device=device)
     c = torch.full((16, 24), float("nan"), device=device, dtype=BF16)
@@ -38,7 +35,6 @@ def test_c029_also_under_torchs_names(device):
     assert_exact(hopper_gemm.baddbmm(c[None], a[None], b[None], beta=0), a[None], b[None])
 
 
-@needs("alpha", "strides")
 def test_c031_alpha_is_not_rounded_to_the_operand_type(device):
     a, b = torch.full((32, 16), 100.0, device=device, dtype=HALF), torch.full((16, 32), 10.0, device=device, dtype=HALF)
     assert bool((matmul(a, b, alpha=1.0004) == 16008).all())
@@ -46,14 +42,12 @@ def test_c031_alpha_is_not_rounded_to_the_operand_type(device):
     assert bool((matmul(a, b, alpha=1.003) == 251).all())
 
 
-@needs("alpha")
 def test_c032_scaling_happens_before_the_range_check_of_fp16(device):
     a, b = torch.full((32, 16), 100.0, device=device, dtype=HALF), torch.full((16, 32), 100.0, device=device, dtype=HALF)
     assert bool((matmul(a, b, alpha=0.25) == 40000).all())
     assert bool(torch.isinf(matmul(a, b)).all())
 
 
-@needs("beta")
 @pytest.mark.parametrize("which", ["a", "b", "a transposed"])
 def test_c033_c_is_an_operand(which, device):
     a, b = ints(256, 256, device=device), ints(256, 256, device=device, seed=1)
@@ -63,7 +57,6 @@ def test_c033_c_is_an_operand(which, device):
     assert torch.equal(a, before[0]) and torch.equal(b, before[1])
 
 
-@needs("bias")
 @pytest.mark.parametrize("first", [0, 1, 3])
 def test_c075_a_bias_that_starts_anywhere(first, device):
     a, b = ints(64, 64, device=device), ints(64, 256, device=device)
@@ -71,7 +64,6 @@ def test_c075_a_bias_that_starts_anywhere(first, device):
     assert_exact(matmul(a, b, bias=bias), a, b, bias.double())
 
 
-@needs("bias")
 def test_c076_the_bias_runs_along_n_whatever_the_layout_of_out(device):
     a, b = ints(128, 128, device=device), ints(128, 128, device=device, seed=1)
     bias = torch.arange(128, device=device).to(BF16)
@@ -84,7 +76,6 @@ def test_c076_the_bias_runs_along_n_whatever_the_layout_of_out(device):
     assert_exact(matmul(a, b, bias=column, out=out), a, b, column.double())
 
 
-@needs("bias")
 def test_c078_a_bias_of_any_stride_and_shape(device):
     a, b = ints(96, 64, device=device), ints(64, 80, device=device)
     f = ints(240, device=device)
@@ -92,7 +83,6 @@ def test_c078_a_bias_of_any_stride_and_shape(device):
         assert_exact(matmul(a, b, bias=bias), a, b, bias.double())
 
 
-@needs("bias")
 @pytest.mark.parametrize("schedule", schedules())
 def test_c081_a_float32_bias_is_added_in_float32(schedule, device):
     a, b = torch.zeros(64, 64, device=device, dtype=BF16), torch.zeros(64, 64, device=device, dtype=BF16)
@@ -101,7 +91,6 @@ def test_c081_a_float32_bias_is_added_in_float32(schedule, device):
     assert bool((matmul(a, b, bias=bias, schedule=schedule) == 258).all())
 
 
-@needs("residual", "beta")
 @pytest.mark.parametrize("schedule", schedules())
 def test_c081_everything_at_once_is_rounded_once(schedule, device):
     a, b = ints(72, 64, device=device), ints(64, 104, device=device)

@@ -12,7 +12,7 @@ from support.features import needs
 import hopper_gemm
 from hopper_gemm import errors
 
-pytestmark = needs("scaled_matmul", "e4m3", "e5m2")
+pytestmark = needs("e4m3", "e5m2")
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 units = functools.partial(ints, dtype=E4M3, largest=1)
 

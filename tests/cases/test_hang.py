@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from support.exact import BF16, assert_exact, ints, ones, schedules
-from support.features import needs
 
 import hopper_gemm
 from hopper_gemm import matmul
@@ -51,7 +50,6 @@ def test_c134_fewer_sms_than_a_kernel_expects(schedule, sm_count):
         assert_exact(matmul(a, b, schedule=schedule), a, b)
 
 
-@needs("strides")
 def test_c136_one_operand_fit_for_tma_the_other_not(device):
     m, n, k = (256, 256, 512) if device == "cuda" else (64, 72, 136)
     good_a, good_b = ints(m, k, device=device), ints(k, n, device=device)

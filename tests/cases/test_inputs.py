@@ -39,7 +39,6 @@ def test_c063_0_dimensions_and_mismatched_batches(device):
         assert "dim" in text or "shape" in text
 
 
-@needs("vectors", "batches", "strides")
 @pytest.mark.parametrize("a, b", [((4,), (4, 4)), ((4, 4), (4,)), ((4,), (4,)), ((3,), (2, 3, 5)), ((2, 5, 3), (3,))])
 def test_c063_vectors_as_torch_matmul_has_them(a, b, device):
     x, y = ones(*a, device=device), ones(*b, device=device)
@@ -54,7 +53,7 @@ def test_c064_unsupported_dtypes_are_named(dtype, device):
     assert str(dtype) in text and "bfloat16" in text and "dtype" in text
 
 
-@needs("u8", "strides")
+@needs("u8")
 def test_c064_uint8_is_supported(device):
     x = torch.full((32, 32), 255, device=device, dtype=torch.uint8)
     y = matmul(x, x)
@@ -103,7 +102,6 @@ def test_c072_mixed_dtypes_are_refused_and_both_named(first, second, device):
     assert "dtype" in text and str(first) in text and str(second) in text
 
 
-@needs("torch_ops")
 @pytest.mark.parametrize("first, second", list(itertools.permutations(DTYPES, 2)))
 def test_c072_also_when_compiled(first, second, device):
     torch._dynamo.reset()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from support.exact import BF16, assert_exact, ints, ones
-from support.features import needs
 
 from hopper_gemm import matmul
 
@@ -27,7 +26,6 @@ def test_c009_views_inside_larger_matrices(which, device):
     assert_exact(matmul(*pair), *pair)
 
 
-@needs("strides")
 @pytest.mark.parametrize("steps", [((2, 2), (1, 1)), ((1, 2), (1, 2)), ((3, 5), (2, 3)), ((2, 1), (7, 1))])
 def test_c010_neither_stride_is_1(steps, device):
     (p, q), (r, s) = steps
@@ -44,7 +42,6 @@ def test_c011_the_last_token_of_a_sequence(device):
     assert_exact(matmul(a, b), a, b)
 
 
-@needs("strides")
 def test_c013_expanded_operands(device):
     row, column = ints(1, 128, device=device), ints(128, 1, device=device)
     one = torch.full((1, 1), 2.0, device=device, dtype=BF16)
@@ -57,7 +54,6 @@ def test_c013_expanded_operands(device):
         assert_exact(matmul(a, b), a, b)
 
 
-@needs("strides")
 @pytest.mark.parametrize("size", [512, 96, 63])
 @pytest.mark.parametrize("offset", [1, 3, 7])
 def test_c016_operands_that_start_anywhere_in_their_buffer(offset, size, device):
@@ -71,7 +67,6 @@ def test_c016_operands_that_start_anywhere_in_their_buffer(offset, size, device)
     assert bool((matmul(ones(64, 64, device=device), ones(64, 64, device=device)) == 64).all())
 
 
-@needs("strides")
 @pytest.mark.parametrize("k", [511, 509, 15, 1])
 def test_c017_rows_of_an_odd_number_of_bytes_apart(k, device):
     a, b = ints(96, k, device=device), ints(k, 72, device=device)
@@ -80,7 +75,6 @@ def test_c017_rows_of_an_odd_number_of_bytes_apart(k, device):
     assert_exact(matmul(a, b), a, b)
 
 
-@needs("strides")
 @pytest.mark.parametrize("dtype", ["fp16", "fp32", "e4m3", "s8"])
 def test_c017_odd_rows_of_every_type(dtype, device):
     from support.features import has

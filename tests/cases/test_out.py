@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from support.exact import BF16, assert_exact, ints, ones
-from support.features import needs
 
 from hopper_gemm import errors, matmul
 
@@ -21,7 +20,6 @@ def test_c054_out_is_one_of_the_inputs(other, device):
     assert torch.equal(x, before)
 
 
-@needs("beta")
 def test_c054_out_is_a_term_of_the_epilogue(device):
     """As torch.addmm's in-place form: every element is read before the one it becomes is written. Else refused."""
     a, b, c = ints(96, 64, device=device), ints(64, 80, device=device), ints(96, 80, device=device)
@@ -76,7 +74,6 @@ def test_c058_a_column_major_out_stays_one(n, device):
     assert_exact(out, a, b)
 
 
-@needs("out_strides")
 @pytest.mark.parametrize("view", ["columns", "rows and columns", "transposed", "odd slice"])
 def test_c060_a_strided_slice_as_out(view, device):
     a, b = ints(64, 64, device=device), ints(64, 100, device=device)

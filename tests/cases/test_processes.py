@@ -10,7 +10,6 @@ import sys
 import pytest
 import torch
 from support.exact import BF16, assert_exact, ints
-from support.features import needs
 from support.processes import environment, finish, python, start
 
 import hopper_gemm
@@ -23,7 +22,6 @@ FIRST_CALL = """
 """
 
 
-@needs("beta")
 def test_c035_the_first_call_accumulates_once(device):
     python(
         """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from support.exact import BF16, assert_exact, ints, ones, schedules
-from support.features import needs
 
 from hopper_gemm import errors, matmul
 
@@ -41,7 +40,6 @@ def test_c006_tile_counts_of_every_kind_with_guard_rows(n, schedule):
     assert bool((big[:16] == 7).all()) and bool((big[16 + n :] == 7).all())
 
 
-@needs("strides")
 @pytest.mark.parametrize("m, n, k", [(1, 105, 107), (1, 1, 1), (1, 1, 3), (3, 5, 7), (105, 1, 107), (2, 33, 1)])
 def test_c007_any_shape_has_no_alignment_error(m, n, k, device):
     a, b = ints(m, k, device=device), ints(k, n, device=device)
@@ -61,7 +59,6 @@ def test_c019_k_0_gives_zeros_not_old_memory(m, n, device):
     assert y.shape == (m, n) and bool((y == 0).all()) and bool((out == 0).all())
 
 
-@needs("beta")
 def test_c019_k_0_with_an_epilogue_gives_the_rest_of_it(device):
     a, b = torch.empty(6, 0, device=device, dtype=BF16), torch.empty(0, 5, device=device, dtype=BF16)
     c, bias = ints(6, 5, device=device), ints(5, device=device)
@@ -94,7 +91,6 @@ def test_c023_rows_times_pitch_of_more_than_2_to_the_31():
     assert bool((y[:-1] == 32).all()) and bool((y[-1] == 96).all())
 
 
-@needs("strides")
 @pytest.mark.gpu
 def test_c023_more_than_2_to_the_31_elements_that_must_be_packed():
     x = ones(16909328, 129, device="cuda")

@@ -25,7 +25,6 @@ def test_c025_a_nan_stays_in_its_row_and_column(schedule, device):
     assert bool(torch.isnan(y[touched]).all()) and torch.equal(y[~touched], clean[~touched])
 
 
-@needs("strides")
 def test_c025_also_where_operands_are_packed(device):
     a, b = ints(50, 37, device=device), ints(37, 41, device=device)
     clean = (a.double() @ b.double()).to(BF16)
@@ -37,7 +36,7 @@ def test_c025_also_where_operands_are_packed(device):
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("k", [100, pytest.param(99, marks=needs("strides"))])
+@pytest.mark.parametrize("k", [100, 99])
 def test_c026_nan_planted_all_round_the_operands(k, schedule, device):
     around_a = torch.full((160, 256), float("nan"), device=device, dtype=BF16)
     around_b = torch.full((256, 200), float("nan"), device=device, dtype=BF16)
@@ -74,7 +73,6 @@ def tf32_switch():
     torch.backends.cuda.matmul.fp32_precision = before
 
 
-@needs("precision")
 @pytest.mark.parametrize("how", ["switch", "argument"])
 def test_c040_float32_is_not_silently_tf32(how, device, tf32_switch):
     tf32_switch("ieee" if how == "switch" else "tf32")
@@ -88,7 +86,6 @@ def test_c040_float32_is_not_silently_tf32(how, device, tf32_switch):
         assert torch.equal(y, a)
 
 
-@needs("precision")
 @pytest.mark.parametrize("how", ["switch", "argument"])
 def test_c040_tf32_rounds_to_nearest_where_it_is_asked_for(how, device, tf32_switch):
     tf32_switch("tf32" if how == "switch" else "ieee")

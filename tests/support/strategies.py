@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
 
 from . import features
@@ -27,11 +25,9 @@ def layouts(draw: st.DrawFn, *, operand: bool = True) -> Layout:
     """A contiguous matrix as often as one that TMA cannot read, with everything between."""
     row_major = draw(st.booleans())
     kind = draw(st.sampled_from(("contiguous", "aligned", "odd", "strided", "expanded" if operand else "odd")))
-    if not features.has("strides") and kind in ("odd", "strided", "expanded"):
-        kind = "aligned"
-    if kind == "contiguous" and features.has("strides"):
+    if kind == "contiguous":
         return Layout(row_major)
-    if kind in ("contiguous", "aligned"):
+    if kind == "aligned":
         return Layout(row_major, draw(st.sampled_from((0, 1))), draw(st.sampled_from((0, 16, 48))), whole=16)
     if kind == "expanded":
         return Layout(row_major, expand=draw(st.sampled_from(("rows", "columns", "batch"))))
@@ -68,13 +64,9 @@ def products(draw: st.DrawFn, largest: int = 300, rare: int = 0, dtypes: tuple[s
         "b": draw(layouts()),
         "out": draw(st.none() | layouts(operand=False)),
     }
-    if not features.has("strides") and a_dtype not in ("bf16", "fp16"):  # only K-major operands of the others
-        fields |= {"a": replace(fields["a"], row_major=True), "b": replace(fields["b"], row_major=False)}
-    if not features.has("out_strides") and fields["out"] is not None and fields["out"].step > 1:
-        fields["out"] = replace(fields["out"], step=1)
-    if features.has("batches") and draw(st.integers(0, 2)) == 0:
+    if draw(st.integers(0, 2)) == 0:
         fields |= draw(st.sampled_from(_BATCHES))
-    scaled = a_dtype in FP8 and features.has("scaled_matmul") and draw(st.booleans())
+    scaled = a_dtype in FP8 and draw(st.booleans())
     if scaled:
         fields |= {"scale_a": draw(st.sampled_from(("tensor", "rows"))), "scale_b": draw(st.sampled_from(("tensor", "columns")))}
         fields |= {"a_batch": (), "b_batch": (), "scale_result": draw(st.sampled_from(("", "", "tensor")))}
@@ -97,7 +89,7 @@ def _outputs(draw: st.DrawFn, a_dtype: str, named: bool) -> dict[str, object]:
     """An output type, which must be named if `out` is given."""
     if a_dtype in INT8:
         return {"out_dtype": "s32" if named else draw(st.sampled_from(("s32", None)))}
-    known = [*FLOATS, *((d for d in FP8) if features.has("e4m3") else ())]
+    known = [*FLOATS, *FP8]
     name = draw(st.sampled_from(known) if named else st.sampled_from([None, *known]))
     return {"out_dtype": name}
 
@@ -105,9 +97,9 @@ def _outputs(draw: st.DrawFn, a_dtype: str, named: bool) -> dict[str, object]:
 @st.composite
 def _epilogues(draw: st.DrawFn, scaled: bool) -> dict[str, object]:
     fields: dict[str, object] = {}
-    if features.has("bias") and draw(st.booleans()):
+    if draw(st.booleans()):
         fields["bias"] = draw(terms(("vector", "row") if scaled else ("vector", "row", "column")))
-    if scaled or not features.has("alpha") or draw(st.booleans()):
+    if scaled or draw(st.booleans()):
         return fields
     fields["alpha"] = draw(st.sampled_from((1.0, 0.5, -2.0, 0.0)))
     if draw(st.booleans()):
@@ -127,7 +119,7 @@ def _choices(draw: st.DrawFn, a_dtype: str, scaled: bool) -> dict[str, object]:
         fields["schedule"] = draw(st.sampled_from(named))
     if a_dtype == "fp32":
         fields["precision"] = draw(st.sampled_from(("tf32", "tf32", "fp32" if features.has("3xtf32") else "tf32")))
-    if a_dtype in FP8 and features.has("use_fast_accum"):
+    if a_dtype in FP8:
         fields["use_fast_accum"] = draw(st.booleans())
     if "schedule" not in fields and not scaled and features.has("batch_invariant"):
         fields["batch_invariant"] = draw(st.integers(0, 5)) == 0
