@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def test_every_seeded_fault_is_found():
     command = [sys.executable, ROOT / "tests" / "faults" / "must_fail.py", "--seeds", "8"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)  # on a busy computer
     last = done.stdout.splitlines()[-1]
     missed = [line for line in done.stdout.splitlines() if line.startswith("MISSED")]
     assert done.returncode == 0, f"{last}\n" + "\n".join(missed) + done.stderr[-2000:]

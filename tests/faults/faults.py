@@ -143,7 +143,7 @@ def build(folder: Path, objects: list[Path], patch: Path | None, kernels: tuple[
     return folder / "world"
 
 
-def runs(world: Path, *arguments: object, timeout: float = 120) -> list[Run]:
+def runs(world: Path, *arguments: object, timeout: float = 900) -> list[Run]:
     """Runs the world. A crash is a finding too: the fault led out of the emulated memory."""
     try:
         done = subprocess.run([str(world), *(str(word) for word in arguments)], capture_output=True, text=True, timeout=timeout)
