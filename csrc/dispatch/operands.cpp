@@ -42,6 +42,7 @@ Problem with_legal_pitches(Problem p) {
   if (p.k == 0) {  // nothing of A and B is loaded, but their tensor maps must be legal: one element, at any address
     p.a = p.b = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p.out) / kAccessBytes * kAccessBytes);
     p.a_pitch = legal_pitch(p.m, p.a_type), p.b_pitch = legal_pitch(p.n, p.b_type);
+    p.a_batch = p.b_batch = 0;
   }
   const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
   if ((a_k ? p.m : p.k) <= 1) p.a_pitch = legal_pitch(a_k ? p.k : p.m, p.a_type);

@@ -73,3 +73,10 @@ def test_c088_torchs_names(device):
     out = torch.empty(3, 9, 7, device=device, dtype=BF16).transpose(1, 2)
     assert hopper_gemm.bmm(a, b, out=out) is out
     assert_exact(out, a, b)
+
+
+@pytest.mark.parametrize("m, n", [(27, 28), (1, 5)])
+def test_c087_k_0_in_batches_with_an_epilogue(m, n, device):
+    a, b = torch.empty(2, m, 0, device=device, dtype=BF16), torch.empty(2, 0, n, device=device, dtype=BF16)
+    c = ints(2, m, n, device=device)
+    assert torch.equal(matmul(a, b, beta=0.5, c=c, activation="relu"), (0.5 * c.float()).relu().to(BF16))
