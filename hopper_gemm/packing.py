@@ -17,21 +17,25 @@ from .emulation import Emulator, require_emulator
 from .errors import ArgumentError, DTypeError, sentence
 from .operands import ALIGNMENT_BYTES, K_MAJOR, Matrix, operand_majors, packed_majors
 
-Copies = list[tuple[torch.Tensor, torch.Tensor, int]]  # source, target, columns of the target that are written
+LEFT, RIGHT = 1, 2  # of a 3xTF32 product: which of a float32 operand's two tf32 parts go where
+Copies = list[tuple[torch.Tensor, torch.Tensor, int, int]]  # source, target, columns of it that are written, 0 or LEFT or RIGHT
 _MOST_DIMS = 6  # of one copy: csrc/bindings/tensors.h
 _C = _extension.load()
 _copy = _C.copy
 _copy_emulated = _C.copy_emulated
 
 
-def aligned_like(tensor: torch.Tensor, inner: int) -> tuple[torch.Tensor, int]:
-    """Memory of `tensor`'s shape that every kernel can address, contiguous in dimension `inner` (-1 or -2), and the pitch."""
+def aligned_like(tensor: torch.Tensor, inner: int, segments: int = 1) -> tuple[torch.Tensor, int]:
+    """Memory of `tensor`'s shape that every kernel can address, contiguous in dimension `inner` (-1 or -2), and the pitch; or
+    of three segments of the pitch along `inner`.
+    """
     step = ALIGNMENT_BYTES // tensor.element_size()
     shape = [*tensor.shape]
     if inner == -2:
         shape[-1], shape[-2] = shape[-2], shape[-1]
     pitch = -(-shape[-1] // step) * step
-    view = torch.empty((*shape[:-1], pitch), dtype=tensor.dtype, device=tensor.device)[..., : shape[-1]]
+    memory = torch.empty((*shape[:-1], segments * pitch), dtype=tensor.dtype, device=tensor.device)
+    view = memory[..., : shape[-1]] if segments == 1 else memory
     return (view if inner == -1 else view.transpose(-1, -2)), pitch
 
 
@@ -48,23 +52,23 @@ def distinct(operand: torch.Tensor, batch: Sequence[int]) -> torch.Tensor:
     return operand.expand(*batch, *operand.shape[-2:])
 
 
-def packed(operand: torch.Tensor, inner: int, batch: Sequence[int], copies: Copies) -> torch.Tensor:
+def packed(operand: torch.Tensor, inner: int, batch: Sequence[int], copies: Copies, split: int = 0) -> torch.Tensor:
     """An aligned tensor to use in an operand's place; the copy that fills it is added to `copies`."""
-    if operand.dim() == 1:
-        target, pitch = aligned_like(operand.unsqueeze(0), -1)
-        copies.append((operand.unsqueeze(0), target, pitch))
-        return target[0]
+    vector = operand.dim() == 1
+    if vector:
+        operand, inner = operand.unsqueeze(0), -1
     source = distinct(operand, batch)
-    target, pitch = aligned_like(source, inner)
-    copies.append((source, target, pitch) if inner == -1 else (source.mT, target.mT, pitch))
-    return target
+    target, pitch = aligned_like(source, inner, segments=3 if split else 1)
+    first = target.narrow(inner, 0, source.shape[inner])
+    copies.append((source, first, pitch, split) if inner == -1 else (source.mT, first.mT, pitch, split))
+    return target[0] if vector else target
 
 
 def run_copies(copies: Copies, emulator: Emulator | None) -> None:
     """Enqueues copies, in one launch where there are at most two; on the emulator if one is given."""
     while copies and copies[0][0].dim() > _MOST_DIMS:
-        source, target, pitch = copies[0]
-        copies = [(s, t, pitch) for s, t in zip(source, target)] + copies[1:]
+        source, target, pitch, split = copies[0]
+        copies = [(s, t, pitch, split) for s, t in zip(source, target)] + copies[1:]
     if len(copies) > 2:
         run_copies(copies[:2], emulator)
         run_copies(copies[2:], emulator)
@@ -107,5 +111,5 @@ def prepack(b: torch.Tensor) -> torch.Tensor:
         return b
     inner = -2 if packed_majors(matrix, 0)[0] == K_MAJOR else -1
     target, pitch = aligned_like(b, inner)
-    run_copies([(b, target, pitch) if inner == -1 else (b.mT, target.mT, pitch)], emulator)
+    run_copies([(b, target, pitch, 0) if inner == -1 else (b.mT, target.mT, pitch, 0)], emulator)
     return target

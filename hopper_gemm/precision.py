@@ -1,7 +1,8 @@
 """What float32 inputs are multiplied as: `precision=`, or torch's own switches if it is not given.
 
 The tensor cores read float32 as tf32 (10 of 23 mantissa bits), rounded to nearest even on the way in. That is opt-in, as it
-is in torch.
+is in torch. Otherwise each number is packed as the sum of two tf32 numbers, and three of the four products of those are
+summed (3xTF32): an error of the size of fp32's own, for three times the work and a pass over the operands.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from .errors import OptionError, PrecisionError, sentence
+from .errors import OptionError, sentence
 
 PRECISIONS = (None, "tf32", "fp32")
 
@@ -19,24 +20,12 @@ PRECISIONS = (None, "tf32", "fp32")
 switch: Callable[[], str] = lambda: torch.backends.cuda.matmul.fp32_precision  # noqa: E731
 
 
-def check_precision(precision: object, dtype: torch.dtype) -> None:
-    """Refuses what float32 inputs cannot be multiplied as; other inputs have nothing to choose.
+def is_exact(precision: object, dtype: torch.dtype) -> bool:
+    """Whether float32 inputs keep all their bits (3xTF32) instead of being rounded to tf32.
 
     Raises:
         OptionError: not a precision.
-        PrecisionError: exact float32 products, which no kernel computes.
     """
     if precision not in PRECISIONS:
         raise OptionError(sentence("unknown precision", got=repr(precision), expected="None, 'tf32' or 'fp32'"))
-    if dtype != torch.float32 or precision == "tf32" or (precision is None and switch() == "tf32"):
-        return
-    asked = f"precision={precision!r}" if precision else f"torch.backends.cuda.matmul.fp32_precision = {switch()!r}"
-    raise PrecisionError(
-        sentence(
-            "float32 inputs are multiplied in tf32 (10 mantissa bits), which was not allowed",
-            got=f"float32 inputs with {asked}",
-            expected="precision='tf32', torch.backends.cuda.matmul.fp32_precision = 'tf32' "
-            "or torch.backends.cuda.matmul.allow_tf32 = True",
-            fix="allow it in one of these ways, or convert the inputs to bfloat16 or float16",
-        )
-    )
+    return dtype == torch.float32 and precision != "tf32" and (precision == "fp32" or switch() != "tf32")

@@ -13,7 +13,7 @@ from . import manifest
 from .errors import ArgumentError, DTypeError, OptionError, sentence
 from .lowering import Matrices, matrices_of, result_shape
 from .operands import ALIGNMENT_BYTES, Matrix, check_no_self_overlap, operand_majors, output_is_row_major, packed_majors
-from .precision import check_precision
+from .precision import is_exact
 
 _FP8_NAMES = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
 _INTEGER_NAMES = {torch.int8: "s8", torch.uint8: "u8"}
@@ -58,6 +58,7 @@ class Problem:
     packs: tuple[bool, bool] = (False, False)
     copies_out: bool = False
     workspace_bytes: int = 0
+    split: bool = False  # float32 operands as two tf32 parts each (3xTF32): k is that of the three segments
 
     @property
     def a_type(self) -> str:
@@ -109,7 +110,7 @@ class Problem:
 
     def describe(self) -> str:
         layout, batches = self.layouts[0], f"{self.batches} products of " if self.batches != 1 else ""
-        return f"{batches}{self.m} x {self.n} x {self.k}, {self.input} -> {self.output}, layout {layout}"
+        return f"{batches}{self.m} x {self.n} x {self.k}, {'3x' if self.split else ''}{self.input} -> {self.output}, layout {layout}"
 
 
 def read_problem(
@@ -131,34 +132,42 @@ def read_problem(
         options: the extension's `Epilogue`, whose addends may keep a batch from becoming one product.
 
     Raises:
-        PrecisionError, ArgumentError, DTypeError, OptionError, OverlapError.
+        ArgumentError, DTypeError, OptionError, OverlapError.
     """
     output = output_dtype(a, out, out_dtype)
-    check_precision(precision, a.dtype)
+    exact = is_exact(precision, a.dtype)
     accumulator = _accumulator(a, accumulate)
     like = torch.empty(result_shape(a, b), dtype=output, device="meta") if out is None else out
     if out is not None:
         check_no_self_overlap(out.shape, out.stride())
     types = manifest.pair_name(INPUT_NAMES[a.dtype], INPUT_NAMES[b.dtype])
-    problem = _problem_of(matrices_of(a, b, like, options), types, OUTPUT_NAMES[output], accumulator)
+    problem = _problem_of(matrices_of(a, b, like, options), types, OUTPUT_NAMES[output], accumulator, exact)
     return replace(problem, fast_accum=fast_accum)
 
 
-def _problem_of(matrices: Matrices, input_name: str, output_name: str, accumulator: str | None) -> Problem:
+def _problem_of(
+    matrices: Matrices, input_name: str, output_name: str, accumulator: str | None, split: bool
+) -> Problem:
     """How kernels can read the operands and write the output: in place where they can, else through a workspace."""
     m, n, k = matrices.m, matrices.n, matrices.k
     if 0 in (matrices.batches, m, n):
         return Problem(m, n, k, input_name, output_name, ("k",), ("k",), accumulator, batches=matrices.batches)
     row_major = output_is_row_major(matrices.out)
+    split = split and k > 0
     a_majors, b_majors = (operand_majors(matrices.a, 1), operand_majors(matrices.b, 0)) if k else (("k",), ("k",))
+    if split:
+        a_majors, b_majors = (), ()
     packs = (not a_majors, not b_majors)
     workspace = [x for x, used in zip((matrices.a, matrices.b, matrices.out), (*packs, row_major is None)) if used]
     problem = Problem(
         m, n, k, input_name, output_name,
         a_majors or packed_majors(matrices.a, 1), b_majors or packed_majors(matrices.b, 0), accumulator,
         row_major=row_major is not False, batches=matrices.batches, packs=packs, copies_out=row_major is None,
-        workspace_bytes=sum(_workspace_bytes(x, matrices.batches) for x in workspace),
+        workspace_bytes=sum(_workspace_bytes(x, matrices.batches) for x in workspace), split=split,
     )  # fmt: skip
+    if split:  # three segments of K, each of whole 16 bytes
+        three_k = 3 * (-(-k * 4 // ALIGNMENT_BYTES) * ALIGNMENT_BYTES // 4)
+        problem = replace(problem, k=three_k, workspace_bytes=3 * problem.workspace_bytes)
     return problem if problem.row_major else problem.for_output("row_major")
 
 

@@ -11,7 +11,7 @@ import torch
 
 from .emulation import Emulator
 from .manifest import majors
-from .packing import Copies, aligned_like, packed, run_copies
+from .packing import LEFT, RIGHT, Copies, aligned_like, packed, run_copies
 from .selector import Prediction
 
 Launch = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None]  # a, b, out: the product's own kernel
@@ -53,7 +53,7 @@ class Recipe(NamedTuple):
             return launch(a, b, out)
         result, _ = aligned_like(out, -1)
         launch(a, b, result)
-        run_copies([(result, out, 0)], emulator)
+        run_copies([(result, out, 0, 0)], emulator)
 
     def stand_ins(
         self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor
@@ -68,9 +68,10 @@ class Recipe(NamedTuple):
     def _packed(
         self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, copies: Copies
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        split = self.prediction.problem.split
         batch = out.shape[: out.dim() - (a.dim() > 1) - (b.dim() > 1)]
         if self.a_inner:
-            a = packed(a, self.a_inner, batch, copies)
+            a = packed(a, self.a_inner, batch, copies, LEFT if split else 0)
         if self.b_inner:
-            b = packed(b, self.b_inner, batch, copies)
+            b = packed(b, self.b_inner, batch, copies, RIGHT if split else 0)
         return a, b

@@ -59,6 +59,8 @@ struct Copy {
   Side source, target;
   int64_t padded_columns = 0;  // the target's columns from `columns` up to here are zeroed
   int64_t batches[kBatchDims] = {1, 1, 1, 1};  // outermost first
+  // float32: each row becomes three of padded_columns, the parts of a left or a right operand of a 3xTF32 product.
+  enum class Split : int { none, left, right } split = Split::none;
 };
 
 // Run-time choices. All but `slices` leave every bit as it is.

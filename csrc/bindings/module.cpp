@@ -42,13 +42,13 @@ py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, c
   return report_dict(report);
 }
 
-std::vector<Copy> copies_of(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t>>& pairs) {
+std::vector<Copy> copies_of(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t, int>>& pairs) {
   std::vector<Copy> copies;
-  for (const auto& [source, target, padded] : pairs) copies.push_back(copy_of(source, target, padded));
+  for (const auto& [source, target, padded, split] : pairs) copies.push_back(copy_of(source, target, padded, split));
   return copies;
 }
 
-void copy_torch(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t>>& pairs) {
+void copy_torch(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t, int>>& pairs) {
   const std::vector<Copy> copies = copies_of(pairs);
   const c10::Device device = std::get<0>(pairs.at(0)).device();
   if (!device.is_cuda()) throw Error(Error::Kind::runtime, text("tensors on ", device, ": copy takes CUDA tensors, copy_emulated CPU tensors"));
@@ -58,7 +58,7 @@ void copy_torch(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t>>& 
   copy(copies, current_stream(device));
 }
 
-py::dict copy_emulated_torch(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t>>& pairs, uint64_t seed, int sm_count,
+py::dict copy_emulated_torch(const std::vector<std::tuple<at::Tensor, at::Tensor, int64_t, int>>& pairs, uint64_t seed, int sm_count,
                              bool keep_findings) {
   const std::vector<Copy> copies = copies_of(pairs);
   EmulatorReport report;
@@ -165,8 +165,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
                                         "Whether it needs to be recorded for a backward, and nothing else"};
   for (PyMethodDef* each : {&is_plain_method, &is_recorded_method})
     m.attr(each->ml_name) = py::reinterpret_steal<py::object>(PyCFunction_New(each, nullptr));
-  m.def("copy", &copy_torch, "[(source, target, padded)], one or two: target = source in one launch on the current stream, for any strides; "
-        "the target's rows are zeroed up to `padded` columns", py::arg("copies"));
+  m.def("copy", &copy_torch, "[(source, target, padded, split)], one or two: target = source in one launch on the current stream, for any strides; "
+        "the target's rows are zeroed up to `padded` columns; split: 0, or 1 (left) or 2 (right operand of 3xTF32)", py::arg("copies"));
   m.def("copy_emulated", &copy_emulated_torch, "The same on CPU tensors, in the emulator; returns its report", py::arg("copies"),
         py::arg("seed") = 0, py::arg("sm_count") = 4, py::arg("keep_findings") = false);
   m.def("problem_error", &problem_error_torch, "Why a kernel cannot run a problem, '' if it can",

@@ -61,7 +61,7 @@ void check_place(const at::Tensor& tensor, const char* name, const at::Tensor& o
   check_tensor(tensor, name);
 }
 
-Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded) {
+Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded, int split) {
   const int64_t dims = source.dim();
   if (dims < 2 || dims > 2 + Copy::kBatchDims || source.sizes() != target.sizes() || source.scalar_type() != target.scalar_type())
     throw Error(Kind::value, text("a copy takes two tensors of one dtype and one shape of 2 to ", 2 + Copy::kBatchDims,
@@ -73,6 +73,7 @@ Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded)
   copy.rows = source.size(dims - 2);
   copy.columns = source.size(dims - 1);
   copy.padded_columns = padded;
+  copy.split = static_cast<Copy::Split>(split);
   const auto side = [&](const at::Tensor& t, void* data) {
     Copy::Side s = {data, t.stride(dims - 2), t.stride(dims - 1)};
     for (int64_t d = 0; d < dims - 2; ++d) s.batch_stride[Copy::kBatchDims - (dims - 2) + d] = t.stride(d);

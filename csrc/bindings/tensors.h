@@ -17,7 +17,8 @@ void check_place(const at::Tensor& tensor, const char* name, const at::Tensor& o
 Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, bool exchanged,
                    const EpilogueTensors* epilogue);
 
-// The copy of `source` to `target`, tensors of one shape; the target's rows are zeroed up to `padded` columns.
-Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded);
+// The copy of `source` to `target`, tensors of one shape; the target's rows are zeroed up to `padded` columns. `split`: 1 for
+// the left, 2 for the right operand of a 3xTF32 product, whose two further segments lie behind the target's rows.
+Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded, int split);
 
 }  // namespace hopper_gemm

@@ -12,6 +12,8 @@ void check(const Copy& c) {
   const auto refuse = [](const std::string& what) { throw Error(Error::Kind::value, "copy: " + what); };
   if (c.element_bytes != 1 && c.element_bytes != 2 && c.element_bytes != 4)
     refuse(text("elements of ", c.element_bytes, " bytes: expected 1, 2 or 4"));
+  if (c.split != Copy::Split::none && (c.element_bytes != 4 || c.padded_columns < c.columns || c.target.column_stride != 1))
+    refuse("only rows of float32 are split, into segments of padded_columns, next to each other");
   for (const auto& [name, side] : {std::pair{"source", &c.source}, {"target", &c.target}})
     if (reinterpret_cast<uintptr_t>(side->data) % c.element_bytes)
       refuse(text("the ", name, " is not aligned to its elements of ", c.element_bytes, " bytes"));
@@ -36,7 +38,7 @@ PackJob job_of(Copy c) {
   // Pieces run along the dimension that is contiguous in the target, or else in the source.
   const auto along_rows = [](const Copy::Side& side) { return side.row_stride == 1 && side.column_stride != 1; };
   const bool target_has_one = c.target.column_stride == 1 || c.target.row_stride == 1;
-  if (c.padded_columns <= c.columns && along_rows(target_has_one ? c.target : c.source)) c = turned(c), c.padded_columns = 0;
+  if (c.padded_columns <= c.columns && c.split == Copy::Split::none && along_rows(target_has_one ? c.target : c.source)) c = turned(c), c.padded_columns = 0;
   PackJob job = {};
   job.source = c.source.data;
   job.target = c.target.data;
@@ -45,6 +47,7 @@ PackJob job_of(Copy c) {
   job.rows = c.rows;
   job.columns = c.columns;
   job.padded_columns = c.padded_columns > c.columns ? c.padded_columns : c.columns;
+  job.split = static_cast<PackSplit>(c.split);
   for (int dim = 0; dim < kPackBatchDims; ++dim) job.batches[dim] = static_cast<int>(c.batches[dim]);
   // Lanes run along the rows of a side whose rows are nearer to each other than its columns.
   const auto rows_are_near = [&](const PackSide& side) {
@@ -74,7 +77,8 @@ PackParams pack_params(const std::vector<Copy>& copies) {
 
 emulator::Footprint footprint(const Copy& c, bool of_target) {
   const Copy::Side& side = of_target ? c.target : c.source;
-  const int64_t columns = of_target && c.padded_columns > c.columns ? c.padded_columns : c.columns;
+  int64_t columns = of_target && c.padded_columns > c.columns ? c.padded_columns : c.columns;
+  if (of_target && c.split != Copy::Split::none) columns = 3 * c.padded_columns;
   std::vector<emulator::Footprint::Dimension> dimensions = {{c.rows, side.row_stride}, {columns, side.column_stride}};
   for (int dim = 0; dim < kPackBatchDims; ++dim) dimensions.push_back({c.batches[dim], side.batch_stride[dim]});
   return {of_target ? "the target" : "the source", side.data, c.element_bytes, dimensions};

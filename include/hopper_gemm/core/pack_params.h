@@ -27,6 +27,11 @@ struct PackSide {
   int64_t batch_stride[kPackBatchDims];
 };
 
+// float32 operands of a 3xTF32 product: x = high + low, both of which tf32 holds. K becomes three segments,
+//   left  high low  high      right  high high low
+// so that one tf32 product over 3 K sums high * high + low * high + high * low.
+enum class PackSplit : int { none, left, right };
+
 struct PackJob {
   const void* source;
   void* target;
@@ -37,6 +42,7 @@ struct PackJob {
   int tiles, row_tiles, column_tiles;     // in all; of one matrix
   bool staged;
   bool gathers;                           // staged: lanes run along the source's rows, else along the target's
+  PackSplit split;                        // segments of padded_columns each
 };
 
 struct PackParams {

@@ -6,8 +6,11 @@
 //   staged   source and target are contiguous in different dimensions: lanes run along the rows on one side and along
 //            the columns on the other, with the tile in shared memory between them.
 //
-// Nothing outside the operand is read: a word that reaches beyond its row is read by elements. Every path moves bits only.
+// Nothing outside the operand is read: a word that reaches beyond its row is read by elements. Every path moves bits only,
+// but for float32 operands that are split in two tf32 parts (PackSplit).
 #pragma once
+#include <bit>
+
 #include "hopper_gemm/arch/isa.h"
 #include "hopper_gemm/core/pack_params.h"
 
@@ -51,6 +54,27 @@ struct Fetched {
     HG_UNROLL for (int i = 0; i < 4; ++i)
       piece.word[i] = static_cast<uint32_t>((static_cast<uint64_t>(w[i + 1]) << 32 | w[i]) >> (misfit % 4 * 8));
     return piece;
+  }
+};
+
+// Four floats as sums of two tf32 numbers. `factor` is the part that multiplies the other operand's low one: high, but 0
+// where x is no number or infinite, which high * high says already (infinity * 0 would not).
+struct SplitPiece {
+  arch::Piece high, low, factor;
+
+  HG_DEVICE static SplitPiece of(const arch::Piece& piece) {
+    constexpr uint32_t exponent = 0x7F800000u, dropped = 0x1FFFu;
+    SplitPiece split;
+    HG_UNROLL for (int i = 0; i < 4; ++i) {
+      const uint32_t x = piece.word[i];
+      const bool finite = (x & exponent) != exponent;
+      uint32_t high = (x + 0xFFFu + (x >> 13 & 1u)) & ~dropped;  // to nearest even, but not to infinity
+      if ((high & exponent) == exponent) high = x & ~dropped;
+      split.high.word[i] = finite ? high : x;
+      split.factor.word[i] = finite ? high : 0;
+      split.low.word[i] = finite ? std::bit_cast<uint32_t>(std::bit_cast<float>(x) - std::bit_cast<float>(high)) : 0;
+    }
+    return split;
   }
 };
 
@@ -107,9 +131,23 @@ struct Packer {
   }
 
   HG_DEVICE void store(PackPlace place, const arch::Piece& piece) const {
+    if constexpr (kBytes == 4) {
+      if (job.split != PackSplit::none) {
+        const SplitPiece split = SplitPiece::of(piece);
+        const bool left = job.split == PackSplit::left;
+        store_segment(place, split.high, 0);
+        store_segment(place, left ? split.low : split.factor, 1);
+        store_segment(place, left ? split.factor : split.low, 2);
+        return;
+      }
+    }
+    store_segment(place, piece, 0);
+  }
+
+  HG_DEVICE void store_segment(PackPlace place, const arch::Piece& piece, int segment) const {
     const int64_t row = first_row + place.row, column = first_column + place.piece * kColumns;
     if (row >= job.rows || column >= job.padded_columns) return;
-    Element* to = target + row * job.to.row_stride + column * job.to.column_stride;
+    Element* to = target + row * job.to.row_stride + (segment * job.padded_columns + column) * job.to.column_stride;
     const bool whole = job.to.column_stride == 1 && column + kColumns <= job.padded_columns;
     if (whole && reinterpret_cast<uintptr_t>(to) % kPieceBytes == 0) {
       arch::store_global(reinterpret_cast<arch::Piece*>(to), piece);
