@@ -41,10 +41,6 @@ class ConfigError(OptionError):
     """A config that is impossible, or possible but not in this build."""
 
 
-class PrecisionError(HopperGemmError, RuntimeError):
-    """float32 inputs where tf32, the only way to multiply them, was not allowed."""
-
-
 class DeviceError(HopperGemmError, RuntimeError):
     """Tensors on a device, or on two devices, that cannot be used."""
 

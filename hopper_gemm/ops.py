@@ -78,7 +78,8 @@ def matmul(
         schedule: "auto", a `Schedule`, its short name ("pingpong") or CUTLASS's name of it.
         config: a kernel's name, a glob over names, or a `Config`, to choose the kernel by hand.
         accumulate: "fp16" sums fp16 inputs in fp16 (less exact); otherwise sums are fp32 (int32 for integers).
-        precision: "tf32" multiplies float32 inputs in tf32; None if torch's switches (allow_tf32, fp32_precision) say so.
+        precision: "tf32" multiplies float32 inputs in tf32, "fp32" keeps their bits (3xTF32); None: as torch's switches
+            (allow_tf32, fp32_precision) say.
         use_fast_accum: leaves fp8 sums in the tensor core, which keeps 13 bits below the largest term; otherwise they move
             to fp32 every 128 of K. As torch._scaled_mm.
         deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)
@@ -94,7 +95,7 @@ def matmul(
     Raises:
         ValueError: as ShapeError, OverlapError, OptionError, ScheduleError, ConfigError.
         TypeError: as DTypeError, ArgumentError.
-        RuntimeError: as DeviceError, PrecisionError.
+        RuntimeError: as DeviceError.
         NotImplementedError: as UnsupportedProblemError, AutogradError. All of them before anything is launched or written.
     """
     if not (c is bias is activation is residual is None and alpha is _ALPHA and beta is _BETA):

@@ -49,23 +49,6 @@ def test_every_error_has_a_test_that_names_it():
 # --- types
 
 
-@needs("fp32")
-def test_float32_without_leave_for_tf32_names_both_switches():
-    before = torch.backends.cuda.matmul.fp32_precision
-    torch.backends.cuda.matmul.fp32_precision = "ieee"
-    try:
-        x = torch.full((16, 16), 1 + 2.0**-12)
-        with hopper_gemm.emulator():
-            y = matmul(x, torch.eye(16))
-    except errors.PrecisionError as error:
-        for word in ("float32", "allow_tf32", "fp32_precision", "precision='tf32'"):
-            assert word in str(error)
-    else:
-        assert torch.equal(y, x)
-    finally:
-        torch.backends.cuda.matmul.fp32_precision = before
-
-
 @pytest.mark.parametrize("value", ["TF32", "high", 32, torch.float32])
 def test_unknown_precisions(value):
     refused(errors.OptionError, lambda: matmul(ones(8, 8), ones(8, 8), precision=value), repr(value), "'tf32'", "'fp32'")

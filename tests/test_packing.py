@@ -31,7 +31,7 @@ def exact(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def copy(source: torch.Tensor, target: torch.Tensor, padded: int = 0, seed: int = 0) -> None:
-    _C.copy_emulated([(source, target, padded)], seed)
+    _C.copy_emulated([(source, target, padded, 0)], seed)
 
 
 @st.composite
@@ -100,9 +100,9 @@ def test_what_a_copy_cannot_be():
         with pytest.raises(ValueError, match="copy|copies"):
             copy(*bad)
     with pytest.raises(ValueError, match="one or two"):
-        _C.copy_emulated([(x, y, 0)] * 3)
+        _C.copy_emulated([(x, y, 0, 0)] * 3)
     with pytest.raises(RuntimeError, match="CUDA tensors"):
-        _C.copy([(x, y, 0)])
+        _C.copy([(x, y, 0, 0)])
 
 
 LAYOUTS = {

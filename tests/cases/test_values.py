@@ -9,7 +9,7 @@ from support.features import needs
 from support.reference import Reference, same_bits
 
 import hopper_gemm
-from hopper_gemm import errors, matmul
+from hopper_gemm import matmul
 
 SCHEDULES = schedules()
 
@@ -77,13 +77,7 @@ def tf32_switch():
 def test_c040_float32_is_not_silently_tf32(how, device, tf32_switch):
     tf32_switch("ieee" if how == "switch" else "tf32")
     a, b = torch.full((64, 64), 1 + 2.0**-12, device=device), torch.eye(64, device=device).t()
-    try:
-        y = matmul(a, b, precision=None if how == "switch" else "fp32")
-    except errors.PrecisionError as error:
-        for word in ("float32", "precision", "tf32", "fp32_precision"):
-            assert word in str(error)
-    else:
-        assert torch.equal(y, a)
+    assert torch.equal(matmul(a, b, precision=None if how == "switch" else "fp32"), a)
 
 
 @pytest.mark.parametrize("how", ["switch", "argument"])
