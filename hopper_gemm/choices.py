@@ -23,6 +23,7 @@ class Choices(NamedTuple):
     precision: str | None = None
     use_fast_accum: bool = False
     deterministic: bool = False
+    batch_invariant: bool = False
 
 
 def check_keywords(unknown: dict[str, Any], function: Callable[..., Any]) -> None:

@@ -107,6 +107,7 @@ def explain(
     precision: str | None = None,
     use_fast_accum: bool = False,
     deterministic: bool = False,
+    batch_invariant: bool = False,
 ) -> Explanation:
     """What `matmul` with the same arguments would run, without running it.
 
@@ -126,7 +127,7 @@ def explain(
                 "or ask on the command line: hopper-gemm explain M N K",
             )
         )
-    request = Request(schedule, config, tuned=not deterministic)
+    request = Request(schedule, config, tuned=not deterministic, batch_invariant=bool(batch_invariant))
     check_tensors(a, b, out)
     problem = read_problem(a, b, out, out_dtype, accumulate, precision=precision, fast_accum=bool(use_fast_accum))
     check_memory(a, b, out)

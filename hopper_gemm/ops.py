@@ -51,6 +51,7 @@ def matmul(
     precision: str | None = None,
     use_fast_accum: bool = False,
     deterministic: bool = False,
+    batch_invariant: bool = False,
     alpha: float = _ALPHA,
     beta: float = _BETA,
     c: torch.Tensor | None = None,
@@ -80,9 +81,11 @@ def matmul(
         accumulate: "fp16" sums fp16 inputs in fp16 (less exact); otherwise sums are fp32 (int32 for integers).
         precision: "tf32" multiplies float32 inputs in tf32, "fp32" keeps their bits (3xTF32); None: as torch's switches
             (allow_tf32, fp32_precision) say.
+            (allow_tf32, fp32_precision) say.
         use_fast_accum: leaves fp8 sums in the tensor core, which keeps 13 bits below the largest term; otherwise they move
             to fp32 every 128 of K. As torch._scaled_mm.
         deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)
+        batch_invariant: the bits of a row do not depend on the other rows or how many there are: one kernel for all M.
         alpha, beta: Python numbers. With beta = 0 `c` is not read, so that a NaN in it does not matter.
         c, residual: bf16, fp16 or fp32 tensors that broadcast to the result, of any strides. Either may be `out` itself,
             which is then updated in place.
@@ -100,16 +103,20 @@ def matmul(
     """
     if not (c is bias is activation is residual is None and alpha is _ALPHA and beta is _BETA):
         check_keywords(unknown, matmul)
-        choices = Choices(out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic)
+        choices = Choices(
+            out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant
+        )
         return matmul_with(Epilogue(alpha, beta, c, bias, activation, residual), a, b, out, choices)
     if _is_compiling() or not _is_plain(a, b, out):
         check_keywords(unknown, matmul)
-        choices = Choices(out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic)
+        choices = Choices(
+            out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant
+        )
         return through_dispatcher(a, b, out, **choices._asdict())
     try:
         key: tuple[Any, ...] = (
             a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(),
-            schedule, config, accumulate, out_dtype, precision, use_fast_accum, deterministic,
+            schedule, config, accumulate, out_dtype, precision, use_fast_accum, deterministic, batch_invariant,
         )  # fmt: skip
         if a.dtype is _float32:
             key += (fp32_switch(),)
@@ -120,7 +127,9 @@ def matmul(
         key, launch = (), None
     if launch is None or unknown or (a.data_ptr() | b.data_ptr()) & 15 or not (a.data_ptr() and b.data_ptr()):
         check_keywords(unknown, matmul)
-        choices = Choices(out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic)
+        choices = Choices(
+            out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant
+        )
         return _first_call(key, a, b, out, choices)
     if out is None:
         out = _empty(launch.shape, dtype=launch.dtype, device=a.device)
@@ -174,8 +183,8 @@ def _first_call(
     epilogue: Epilogue | None = None,
 ) -> torch.Tensor:
     """Validates, plans, runs; on a GPU also remembers the launch, or what else is to be done."""
-    out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic = choices
-    request = Request(schedule, config, tuned=not deterministic)
+    out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant = choices
+    request = Request(schedule, config, tuned=not deterministic, batch_invariant=bool(batch_invariant))
     parse_schedule(schedule)
     check_tensors(a, b, out)
     machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
