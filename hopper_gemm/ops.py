@@ -26,8 +26,6 @@ from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
 
 _MAX_CACHED = 4096
-
-
 _launches: dict[tuple[Any, ...], Launched] = {}  # of products whose operands lie as a kernel reads them
 _recipes: dict[tuple[Any, ...], Recipe] = {}  # of those that are packed or copied
 _C = _extension.load()
