@@ -166,8 +166,8 @@ def test_batches_take_the_fast_path(pretend_gpu: PretendGpu):  # noqa: F811
     assert pretend_gpu.plans == 3 and len(pretend_gpu.launches) == 9 and len(ops._launches) == 3
 
 
-def test_empty_products_launch_nothing(pretend_gpu: PretendGpu):  # noqa: F811
+def test_empty_products_launch_nothing_and_sums_of_nothing_are_the_librarys(pretend_gpu: PretendGpu):  # noqa: F811
     for m, n, k in itertools.product((0, 8), (0, 8), (0, 8)):
         if 0 in (m, n, k):
             assert bool((matmul(ones(m, k), ones(k, n)) == 0).all())
-    assert pretend_gpu.launches == []
+    assert len(pretend_gpu.launches) == 1  # 8 x 8 x 0, which the library clears
