@@ -63,22 +63,21 @@ def test_opcheck(record):
 
 
 def test_a_compiled_layer_with_graphs(record):
-    """Inductor with its CUDA graphs: forward and backward are captured, for two sizes."""
+    """Inductor with its CUDA graphs: forward and backward are captured."""
     torch._dynamo.reset()
     layer = Linear(256, 512, activation="gelu", device="cuda", dtype=BF16)
     compiled = torch.compile(lambda x: layer(x).float().square().mean(), mode="reduce-overhead", fullgraph=True)
-    for rows in (64, 128):
-        x = torch.randn(rows, 256, device="cuda").to(BF16)
+    for seed in range(4):
+        x = torch.randn(64, 256, device="cuda", generator=torch.Generator("cuda").manual_seed(seed)).to(BF16)
         layer.zero_grad()
         layer(x).float().square().mean().backward()
         want = layer.weight.grad.clone()
-        for _ in range(3):
-            layer.zero_grad()
-            torch.compiler.cudagraph_mark_step_begin()
-            compiled(x).backward()
+        layer.zero_grad()
+        torch.compiler.cudagraph_mark_step_begin()
+        compiled(x).backward()
         close(layer.weight.grad, want, 2**-6)
     torch._dynamo.reset()
-    record.add("torch operator", "compiled with CUDA graphs", 2)
+    record.add("torch operator", "compiled with CUDA graphs", 4)
 
 
 def test_autocast_training_follows_torch(record):
