@@ -8,7 +8,7 @@ import torch
 
 
 class Launched(NamedTuple):
-    """What a repeated call needs: everything that depends on shapes and strides, not on addresses."""
+    """What a repeated call with options needs: everything that depends on shapes and strides, not on addresses."""
 
     kernel: int
     raster: int
@@ -17,9 +17,6 @@ class Launched(NamedTuple):
     shape: tuple[int, ...]
     dtype: torch.dtype
     swapped: bool
-    a_bytes: int
-    b_bytes: int
-    out_bytes: int
 
 
 def mark_written(out: torch.Tensor) -> None:

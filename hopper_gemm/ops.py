@@ -1,4 +1,4 @@
-"""`matmul`: the eager entry point. A seen problem costs one dictionary lookup; a new one is read, planned and kept."""
+"""`matmul`: the eager entry point. A product seen before is launched from C++; a new one is read, planned and kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from . import _extension
+from . import _extension, known
 from .checks import check_memory, check_tensors
 from .choices import Choices, check_keywords
 from .config import Config
@@ -16,7 +16,6 @@ from .emulation import Emulator, require_emulator, run_emulated
 from .epilogue import Epilogue
 from .launched import Launched, mark_written
 from .lowering import result_shape
-from .operands import span_elements
 from .plan import Plan, Request, make_plan
 from .precision import switch as fp32_switch
 from .problem import DTYPES, Problem, read_problem
@@ -26,8 +25,10 @@ from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
 
 _MAX_CACHED = 4096
-_launches: dict[tuple[Any, ...], Launched] = {}  # of products whose operands lie as a kernel reads them
-_recipes: dict[tuple[Any, ...], Recipe] = {}  # of those that are packed or copied
+
+_known = known.calls  # of plain products whose operands lie as a kernel reads them
+_launches: dict[tuple[Any, ...], Launched] = {}  # of those with options
+_recipes: dict[tuple[Any, ...], Recipe] = {}  # of all, for those that are packed or copied and for addresses that need a look
 _C = _extension.load()
 _gemm = _C.gemm
 _empty = torch.empty
@@ -99,48 +100,40 @@ def matmul(
         RuntimeError: as DeviceError.
         NotImplementedError: as UnsupportedProblemError, AutogradError. All of them before anything is launched or written.
     """
+    given = (out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant)  # Choices
     if not (c is bias is activation is residual is None and alpha is _ALPHA and beta is _BETA):
         check_keywords(unknown, matmul)
-        choices = Choices(
-            out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant
-        )
-        return matmul_with(Epilogue(alpha, beta, c, bias, activation, residual), a, b, out, choices)
+        return matmul_with(Epilogue(alpha, beta, c, bias, activation, residual), a, b, out, Choices(*given))
+    if not _is_compiling() and not unknown:
+        try:
+            call = _known.get(given if a.dtype is not _float32 else (*given, fp32_switch()))
+        except (AttributeError, TypeError):  # no tensor, unhashable: the long way says what is wrong
+            call = None
+        result = call and call(a, b, out)
+        if result is not None:
+            return result
+    check_keywords(unknown, matmul)
+    choices = Choices(*given)
     if _is_compiling() or not _is_plain(a, b, out):
-        check_keywords(unknown, matmul)
-        choices = Choices(
-            out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant
-        )
         return through_dispatcher(a, b, out, **choices._asdict())
+    return _first_call(_key(a, b, out, choices), a, b, out, choices)
+
+
+def _key(
+    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, choices: Choices, options: Any = None
+) -> tuple[Any, ...]:
+    """What a plan depends on; empty if there is no telling."""
     try:
         key: tuple[Any, ...] = (
-            a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(),
-            schedule, config, accumulate, out_dtype, precision, use_fast_accum, deterministic, batch_invariant,
+            a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(), options,
+            choices if a.dtype is not _float32 else (*choices, fp32_switch()),
         )  # fmt: skip
-        if a.dtype is _float32:
-            key += (fp32_switch(),)
         if out is not None:
             key += (out.shape, out.stride(), out.dtype, out.get_device())
-        launch = _launches.get(key)
-    except (AttributeError, TypeError, RuntimeError):  # no strides, unhashable: the slow path says what is wrong
-        key, launch = (), None
-    if launch is None or unknown or (a.data_ptr() | b.data_ptr()) & 15 or not (a.data_ptr() and b.data_ptr()):
-        check_keywords(unknown, matmul)
-        choices = Choices(
-            out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant
-        )
-        return _first_call(key, a, b, out, choices)
-    if out is None:
-        out = _empty(launch.shape, dtype=launch.dtype, device=a.device)
-        _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped, launch.slices)
-        return out
-    a_address, b_address, address = a.data_ptr(), b.data_ptr(), out.data_ptr()
-    if (address < a_address + launch.a_bytes and a_address < address + launch.out_bytes) or (
-        address < b_address + launch.b_bytes and b_address < address + launch.out_bytes
-    ):
-        check_memory(a, b, out)
-    _gemm(launch.kernel, a, b, out, launch.raster, launch.group, 0, launch.swapped, launch.slices)
-    mark_written(out)
-    return out
+        hash(key)
+    except (AttributeError, TypeError, RuntimeError):  # no strides, unhashable: the checks say what is wrong
+        return ()
+    return key
 
 
 def matmul_with(
@@ -150,16 +143,8 @@ def matmul_with(
     if _is_compiling() or not _is_plain(a, b, out, *epilogue.tensors):
         operands, values = epilogue.for_dispatcher()
         return through_dispatcher(a, b, out, operands, **choices._asdict(), **values)
-    try:
-        key: tuple[Any, ...] = (
-            a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(), choices,
-            epilogue.key(), fp32_switch() if a.dtype is _float32 else None,
-        )  # fmt: skip
-        if out is not None:
-            key += (out.shape, out.stride(), out.dtype, out.get_device())
-        launch = _launches.get(key)
-    except (AttributeError, TypeError, RuntimeError):
-        key, launch = (), None
+    key = _key(a, b, out, choices, epilogue.key())
+    launch = _launches.get(key)
     if launch is None or (a.data_ptr() | b.data_ptr()) & 15:
         return _first_call(key, a, b, out, choices, epilogue)
     check_memory(a, b, out)
@@ -205,7 +190,7 @@ def _first_call(
         recipe.run(a, b, out, lambda x, y, z: run_emulated(machine, recipe.prediction, x, y, z, options), machine)
     else:
         if recipe.is_plain and key:
-            _remember(key, recipe, shape, a, b, out)
+            _remember(key, recipe, a, b, out, given, epilogue)
         recipe.run(a, b, out, lambda x, y, z: _launch(recipe.prediction, x, y, z, options))
     if given:
         mark_written(out)
@@ -224,7 +209,7 @@ def _recipe_for(
     recipe = _recipes.get(key)
     if recipe is None:
         recipe = Recipe.of(plan_for(problem, request, operands, machine, options).chosen)
-        if key and not recipe.is_plain and not isinstance(machine, Emulator):
+        if key and not isinstance(machine, Emulator):
             if len(_recipes) >= _MAX_CACHED:
                 _recipes.clear()
             _recipes[key] = recipe
@@ -267,34 +252,29 @@ def _launch(
     )  # fmt: skip
 
 
-def remember_launch(
-    launches: Any, prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, written: torch.Tensor
-) -> None:
-    """Puts a planned launch into a memory of launches (`_C.Launches`): `out` as the caller gives it, `written` as it lies."""
-    walk, kernel = prediction.walk, prediction.kernel
-    launches.remember(a, b, out, written, kernel.id, walk.raster_index, walk.group, 0, prediction.problem.swapped, walk.slices)
-
-
 def forget_launches() -> None:
     """Every problem is planned anew: a tuned table has changed."""
+    known.forget()
     _launches.clear()
     _recipes.clear()
 
 
 def _remember(
-    key: tuple[Any, ...], recipe: Recipe, shape: tuple[int, ...], a: torch.Tensor, b: torch.Tensor, out: torch.Tensor
+    key: tuple[Any, ...],
+    recipe: Recipe,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor,
+    given: bool,
+    epilogue: Epilogue | None,
 ) -> None:
+    """One launch on the caller's own tensors: without options in C++, with options here."""
+    chosen = recipe.prediction
+    if epilogue is None:
+        return known.remember(key[9], chosen, a, b, out if given else None, out)
     if len(_launches) >= _MAX_CACHED:
         _launches.clear()
-    sizes = (span_elements(t.shape, t.stride()) * t.element_size() for t in (a, b, out))
-    chosen = recipe.prediction
+    walk = chosen.walk
     _launches[key] = Launched(
-        chosen.kernel.id,
-        chosen.walk.raster_index,
-        chosen.walk.group,
-        chosen.walk.slices,
-        shape,
-        out.dtype,
-        chosen.problem.swapped,
-        *sizes,
+        chosen.kernel.id, walk.raster_index, walk.group, walk.slices, out.shape, out.dtype, chosen.problem.swapped
     )

@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 
-from . import _extension, ops
+from . import known, ops
 from .errors import ArgumentError, sentence
 from .explanation import Explanation, explain
 from .lowering import result_shape
 from .problem import DTYPES
 from .recipe import Recipe
 
-_C = _extension.load()
+_EPILOGUE = ("alpha", "beta", "c", "bias", "activation", "residual")
 
 
 def plan(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None, **options: Any) -> PlannedProduct:
@@ -22,7 +22,8 @@ def plan(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None, *
     The result is called with tensors of the same shapes, strides, dtypes and device: `p(a, b)`, or `p(a, b, out)`. A call
     checks that and what makes a launch unsafe (alignment, overlap of `out` with the operands), and launches; it keeps its
     kernel even if a tuned table appears later. It can be captured in a CUDA graph. Where there is more to do than a launch
-    (gradients, a trace, autocast, operands that are packed) and on the emulator, a call goes through `matmul`.
+    (gradients, a trace, autocast, operands that are packed, options of the epilogue) and on the emulator, a call goes
+    through `matmul`.
 
     >>> p = hopper_gemm.plan(x, w.t())
     >>> for x in batches: y = p(x, w.t())
@@ -39,15 +40,16 @@ class PlannedProduct:
     __slots__ = ("_call", "_options", "_wanted", "explanation")
 
     def __init__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, options: dict[str, Any]) -> None:
-        self.explanation: Explanation = explain(a, b, out=out, **options)
+        choices = {name: value for name, value in options.items() if name not in _EPILOGUE}
+        self.explanation: Explanation = explain(a, b, out=out, **choices)
         self._options = options
         self._wanted = tuple(None if t is None else _layout(t) for t in (a, b, out))
-        launches = _C.Launches()
-        if _on_gpu(a):
-            self._remember(launches, a, b, out)
-        self._call = launches.call
+        memory = known.new_memory()
+        if _on_gpu(a) and len(choices) == len(options):
+            self._remember(memory, a, b, out)
+        self._call: known.Call = memory.call
 
-    def _remember(self, launches: Any, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
+    def _remember(self, memory: Any, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> None:
         """A result that is allocated by the call, and one that is given: like `out`, or contiguous. Nothing if there is
         more to do than one launch."""
         chosen = self.explanation.plan.chosen
@@ -56,7 +58,7 @@ class PlannedProduct:
         if not Recipe.of(chosen).is_plain or ops.refusal(chosen, a, b, written):
             return
         for given in (None, written) if out is None else (written,):
-            ops.remember_launch(launches, chosen, a, b, given, written)
+            known.put(memory, chosen, a, b, given, written)
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """The product, in `out` if it is given.

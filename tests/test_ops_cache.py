@@ -9,7 +9,7 @@ import torch
 from support.operands import LAYOUTS, Shape, operands
 from support.pretend_gpu import PretendGpu, pretend_gpu  # noqa: F401
 
-from hopper_gemm import Config, Schedule, errors, matmul, ops
+from hopper_gemm import Config, Schedule, errors, known, matmul, ops
 from hopper_gemm.registry import by_name
 
 BF16 = torch.bfloat16
@@ -136,18 +136,44 @@ def test_out_counts_as_modified(pretend_gpu: PretendGpu):  # noqa: F811
             matmul(ones(64, 64), ones(64, 64), out=out)
 
 
-def test_the_cache_is_bounded(pretend_gpu: PretendGpu, monkeypatch: pytest.MonkeyPatch):  # noqa: F811
+def test_the_memories_are_bounded(pretend_gpu: PretendGpu, monkeypatch: pytest.MonkeyPatch):  # noqa: F811
+    monkeypatch.setattr(known, "MAX_CHOICES", 3)
+    for m in range(1, 30):
+        matmul(ones(m, 8), ones(8, 8), config=Config(stages=6) if m % 5 == 0 else None, out_dtype=[None, BF16, torch.float16, torch.float32][m % 4])
+        assert 0 < len(known.calls) <= 3
     monkeypatch.setattr(ops, "_MAX_CACHED", 5)
     for m in range(1, 30):
-        matmul(ones(m, 8), ones(8, 8))
-        assert len(ops._launches) <= 5
+        matmul(ones(m, 8), ones(8, 8), alpha=2.0)
+        assert 0 < len(ops._launches) <= 5
+
+
+def test_a_tuned_table_that_changed_is_looked_at(pretend_gpu: PretendGpu):  # noqa: F811
+    for _ in range(2):
+        matmul(ones(64, 64), ones(64, 64))
+    ops.forget_launches()
+    matmul(ones(64, 64), ones(64, 64))
+    assert pretend_gpu.plans == 2
+
+
+def test_torchs_switches_count_for_float32(pretend_gpu: PretendGpu, monkeypatch):  # noqa: F811
+    a, b = torch.ones(64, 64), torch.ones(64, 64)
+    switch = ["tf32"]
+    monkeypatch.setattr(ops, "fp32_switch", lambda: switch[0])
+    options = {"precision": "tf32"}
+    for _ in range(2):
+        matmul(a, b, **options)
+    assert pretend_gpu.plans == 1
+    switch[0] = "ieee"
+    for _ in range(2):
+        matmul(a, b, **options)
+    assert pretend_gpu.plans == 2
 
 
 def test_refusals_are_not_remembered(pretend_gpu: PretendGpu):  # noqa: F811
     for _ in range(2):
         with pytest.raises(errors.ShapeError):
             matmul(ones(64, 63), ones(64, 64))
-    assert pretend_gpu.plans == 0 and not ops._launches
+    assert pretend_gpu.plans == 0 and not known.calls
 
 
 def test_packed_and_copied_products_are_planned_once(pretend_gpu: PretendGpu):  # noqa: F811
@@ -156,14 +182,14 @@ def test_packed_and_copied_products_are_planned_once(pretend_gpu: PretendGpu):  
         y = matmul(ones(64, 63) * value, ones(63, 64), out=out)
         assert y is out and bool((y == 63 * value).all())
     assert pretend_gpu.plans == 1 and len(pretend_gpu.launches) == 3 and pretend_gpu.copies == [1, 1] * 3
-    assert not ops._launches and len(ops._recipes) == 1
+    assert not known.calls and len(ops._recipes) == 1
 
 
 def test_batches_take_the_fast_path(pretend_gpu: PretendGpu):  # noqa: F811
     for a, b in ((ones(3, 64, 64), ones(3, 64, 48)), (ones(2, 3, 40, 64), ones(64, 48)), (ones(64), ones(64, 48))):
         for _ in range(3):
             assert bool((matmul(a, b) == 64).all())
-    assert pretend_gpu.plans == 3 and len(pretend_gpu.launches) == 9 and len(ops._launches) == 3
+    assert pretend_gpu.plans == 3 and len(pretend_gpu.launches) == 9 and [len(memory) for memory in known._memories.values()] == [3]
 
 
 def test_empty_products_launch_nothing_and_sums_of_nothing_are_the_librarys(pretend_gpu: PretendGpu):  # noqa: F811

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import types
-
 import pytest
 import torch
 from support.operands import LAYOUTS, Shape, operands
@@ -19,12 +17,6 @@ BF16 = torch.bfloat16
 @pytest.fixture
 def on_gpu(pretend_gpu: PretendGpu, monkeypatch) -> PretendGpu:  # noqa: F811
     """Plans launch the stand-in of the pretended GPU."""
-    real = planned._C.Launches
-
-    def launch(*arguments):
-        pretend_gpu.gemm(*arguments[:8])
-
-    monkeypatch.setattr(planned, "_C", types.SimpleNamespace(Launches=lambda: real(launch)))
     monkeypatch.setattr(planned, "_on_gpu", lambda tensor: True)
     monkeypatch.setattr(explanation, "all_kernels", lambda: pretend_gpu.kernels)
     return pretend_gpu
@@ -75,6 +67,14 @@ def test_options_are_kept(on_gpu):
     a, b = operands(Shape(64, 48, 32), "tn", BF16, integers=True)
     p = hopper_gemm.plan(a, b, schedule="pingpong", out_dtype=torch.float32)
     assert p(a, b).dtype == torch.float32 and "_pingpong_" in on_gpu.launches[0]
+
+
+def test_options_of_the_epilogue_go_through_matmul(on_gpu, monkeypatch):
+    a, b = operands(Shape(64, 48, 32), "tn", BF16, integers=True)
+    seen = []
+    monkeypatch.setattr(planned.ops, "matmul", lambda *tensors, **options: seen.append(options))
+    hopper_gemm.plan(a, b, alpha=2.0, activation="relu")(a, b)
+    assert seen == [{"out": None, "alpha": 2.0, "activation": "relu"}]
 
 
 def test_gradients_go_through_matmul(on_gpu):

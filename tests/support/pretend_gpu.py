@@ -9,7 +9,7 @@ import dataclasses
 
 import pytest
 
-from hopper_gemm import ops, packing, registry
+from hopper_gemm import known, ops, packing, registry
 from hopper_gemm.selector import Card
 
 
@@ -27,8 +27,13 @@ class PretendGpu:
             self.plans += 1
             return make_plan(*args)
 
+        fresh = {}
+        monkeypatch.setattr(known, "calls", fresh)
+        monkeypatch.setattr(ops, "_known", fresh)
+        monkeypatch.setattr(known, "_memories", {})
         monkeypatch.setattr(ops, "_launches", {})
         monkeypatch.setattr(ops, "_recipes", {})
+        monkeypatch.setattr(known, "new_memory", lambda: ops._C.Launches(self.gemm))
         monkeypatch.setattr(packing, "_copy", self.copy)
         monkeypatch.setattr(ops, "_gemm", self.gemm)
         monkeypatch.setattr(ops, "make_plan", counted)
