@@ -63,6 +63,8 @@ def tune(
     out_dtype: torch.dtype | None = None,
     schedule: str | Schedule = "auto",
     accumulate: str | None = None,
+    precision: str | None = None,
+    use_fast_accum: bool = False,
     seconds: float = 4.0,
     note: Callable[[str], None] | None = None,
 ) -> Tuning:
@@ -74,6 +76,7 @@ def tune(
     Args:
         a, b: tensors of the shape, dtype and layout to tune for, on the GPU; copies of them rotate through the L2.
         schedule: tunes among the kernels of one schedule, for calls that name it.
+        out_dtype, accumulate, precision, use_fast_accum: as in the calls to tune for.
         seconds: about how long to measure.
         note: called with a line of text at every step; by default a terminal shows it.
 
@@ -91,7 +94,7 @@ def tune(
             )
         )
     card, request = card_of(a.get_device()), Request(schedule)
-    problem = read_problem(a, b, None, out_dtype, accumulate)
+    problem = read_problem(a, b, None, out_dtype, accumulate, precision=precision, fast_accum=use_fast_accum)
     check_memory(a, b, None)
     if problem.is_empty:
         raise UnsupportedProblemError(sentence("an empty product runs no kernel", got=problem.describe()))
@@ -112,7 +115,7 @@ def tune_cases(cases: Sequence[Case], *, seconds: float = 4.0, note: Callable[[s
 
     for case in cases:
         one = Operands(case, seed=0, count=1)
-        yield tune(one.a[0], one.b[0], seconds=seconds, note=note)
+        yield tune(one.a[0], one.b[0], **one.arithmetic.options, seconds=seconds, note=note)
 
 
 def remember(problem: Problem, schedule: str | Schedule, choice: Choice, device: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import multiprocessing
 import os
@@ -16,6 +17,7 @@ from support.pretend_gpu import PretendGpu, pretend_gpu  # noqa: F401
 import hopper_gemm
 from hopper_gemm import cache, errors, ops, tuned, tuner
 from hopper_gemm.bench import measure
+from hopper_gemm.bench.arithmetic import ARITHMETIC
 from hopper_gemm.bench.measure import Timing
 from hopper_gemm.explanation import explain_problem
 from hopper_gemm.plan import Plan, Request, make_plan
@@ -295,6 +297,11 @@ def test_the_emulator_runs_the_tuned_kernel_and_walk():
         assert hopper_gemm.explain(a, b).kernel == choice.kernel != hopper_gemm.explain(a, b, deterministic=True).kernel
         y = hopper_gemm.matmul(a, b)
     assert torch.equal(y, (a.double() @ b.double()).bfloat16())
+
+
+def test_every_arithmetic_of_the_benchmark_can_be_tuned():
+    taken = inspect.signature(hopper_gemm.tune).parameters
+    assert all(set(kind.options) <= set(taken) for kind in ARITHMETIC.values())
 
 
 def test_tuning_is_refused_while_a_graph_is_captured_and_without_a_gpu(monkeypatch):
