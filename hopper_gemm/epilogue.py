@@ -205,7 +205,7 @@ def _regular(addend: torch.Tensor | None, shape: Sequence[int], emulator: Emulat
     if all(outer[1] == inner[0] * inner[1] for outer, inner in zip(batch, batch[1:])):
         return addend
     copied = torch.empty(*shape, dtype=addend.dtype, device=addend.device)
-    run_copies([(whole, copied, shape[-1])], emulator)
+    run_copies([(whole, copied, shape[-1], 0)], emulator)
     return copied
 
 

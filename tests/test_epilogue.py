@@ -139,6 +139,14 @@ def test_out_may_be_an_addend(schedule, name, column_major, aligned):
     assert Reference(a, b, **{name: before}, **keywords).problem_with(guarded.view) == "" and guarded.damage() == ""
 
 
+def test_an_addend_whose_batches_do_not_follow_each_other_is_copied():
+    a, b = torch.randint(-2, 3, (2, 3, 16, 64)).bfloat16(), torch.randint(-2, 3, (64, 32)).bfloat16()
+    residual = torch.randint(-9, 9, (3, 2, 16, 32)).bfloat16().transpose(0, 1)
+    with hopper_gemm.emulator():
+        y = matmul(a, b, residual=residual)
+    assert torch.equal(y, (a.double() @ b.double() + residual.double()).bfloat16())
+
+
 def test_non_finite_values_go_through_as_in_torch():
     values = torch.tensor([NAN, float("inf"), float("-inf"), 0.0, -0.0, 1e30, -1e30, 100.0, -100.0])
     a, b = torch.zeros(len(values), 8, dtype=BF16), torch.zeros(8, 8, dtype=BF16)
