@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from . import ops
+from .lowering import broadcast
 
 # What holds for the products of a backward as for the forward one. Not schedule and config, which name a kernel of one
 # layout, nor accumulate="fp16": a gradient is summed in fp32.
@@ -54,7 +55,7 @@ def grads_of_factors(
 
 def _summed_over_batches(x: torch.Tensor, y: torch.Tensor, like: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
     """x @ y, summed over the batch dimensions that `like` lacks or has as one."""
-    batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    batch = broadcast(x.shape[:-2], y.shape[:-2])
     if batch == like.shape[:-2]:
         return product(x, y, like.dtype, options)
     if like.dim() == 2:  # the sum over all batches is a sum over a longer K

@@ -59,7 +59,7 @@ def result_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
             )
         )
     try:
-        batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        batch = broadcast(a.shape[:-2], b.shape[:-2])
     except RuntimeError:
         raise ShapeError(
             sentence(
@@ -69,6 +69,13 @@ def result_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
             )
         ) from None
     return (*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.dim() > 1 else ()))
+
+
+def broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """Batch dimensions as torch.broadcast_shapes has them, which imports sympy: two seconds of a first call."""
+    if not first or not second or first == second:
+        return tuple(first or second)
+    return tuple(torch.broadcast_shapes(first, second))
 
 
 def matrices_of(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, options: object = None) -> Matrices:

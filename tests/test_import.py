@@ -58,3 +58,16 @@ def test_a_missing_or_foreign_extension_is_explained():
     assert run.returncode == 0, run.stderr
     for word in (errors.ExtensionError.__name__, "hopper_gemm/_C", "build"):
         assert word in run.stdout, (word, run.stdout)
+
+
+def test_a_first_product_imports_no_symbolic_algebra():
+    """torch.broadcast_shapes imports sympy: 2 s of the first call of a process (H200 machine, 2026-11-30)."""
+    program = (
+        "import sys, torch, hopper_gemm\n"
+        "a = torch.ones(2, 16, 16, dtype=torch.bfloat16)\n"
+        "with hopper_gemm.emulator():\n"
+        "    hopper_gemm.matmul(a[0], a[1]); hopper_gemm.matmul(a, a); hopper_gemm.matmul(a, a[0])\n"
+        "print('sympy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]

@@ -98,6 +98,7 @@ def other_paths() -> dict[str, Callable[[], object]]:
     c, bias = randn(130, 264, dtype=torch.float32), randn(264)
     batch, other = randn(3, 40, 64), randn(3, 64, 72)
     e = operands(64, 96, 128, E4M3)
+    row_major = e[1].contiguous()
     one = torch.ones((), device="cuda")
     rows, columns = torch.rand(64, 1, device="cuda"), torch.rand(1, 96, device="cuda")
     empty = torch.empty(130, 0, device="cuda", dtype=BF16), torch.empty(0, 264, device="cuda", dtype=BF16)
@@ -129,12 +130,12 @@ def other_paths() -> dict[str, Callable[[], object]]:
         "deterministic": lambda: matmul(a, b, deterministic=True),
         "scaled, per tensor": lambda: package.scaled_matmul(*e, one, one, out_dtype=BF16),
         "scaled, per row": lambda: package.scaled_matmul(*e, rows, columns, out_dtype=BF16),
-        "scaled, row-major b": lambda: package.scaled_matmul(e[0], e[1].contiguous(), one, one),
+        "scaled, row-major b": lambda: package.scaled_matmul(e[0], row_major, one, one),
         "addmm": lambda: package.addmm(bias, a, b),
         "bmm": lambda: package.bmm(batch, other),
         "baddbmm": lambda: package.baddbmm(batch[:, :1, :1], batch, other),
         "linear": lambda: package.linear(a, b.t(), bias, activation="gelu"),
-        "prepack": lambda: package.prepack(b[:, 1:]),
+        "prepack": lambda: package.prepack(b[1:]),
     }
 
 

@@ -49,9 +49,17 @@ TensorMap encode(const TensorMapSpec& spec) {
   static_assert(sizeof(map) == sizeof(TensorMap));
   const cuuint64_t extent[] = {spec.extent[0], spec.extent[1], spec.batches}, pitch[] = {spec.pitch_bytes, spec.batch_bytes};
   const cuuint32_t box[] = {spec.box[0], spec.box[1], 1}, element_strides[] = {1, 1, 1};
-  const CUresult code = encoder()(&map, map_type(spec.type), 3, spec.address, extent, pitch, box, element_strides,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(spec.swizzle), kPromotion,
-                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const auto attempt = [&] {
+    return encoder()(&map, map_type(spec.type), 3, spec.address, extent, pitch, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                     map_swizzle(spec.swizzle), kPromotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  };
+  CUresult code = attempt();
+  if (code == CUDA_ERROR_INVALID_CONTEXT) {  // a thread that never made a CUDA call, such as autograd's: it has no context yet
+    int device = 0;
+    check(cudaGetDevice(&device), "asking for the current CUDA device");
+    check(cudaSetDevice(device), "making the tensors' device current");
+    code = attempt();
+  }
   if (code != CUDA_SUCCESS)
     throw Error(Error::Kind::runtime, text("cuTensorMapEncodeTiled refused (CUresult ", static_cast<int>(code), ") extent ", extent[0],
                                            " x ", extent[1], " x ", extent[2], ", pitch ", pitch[0], " bytes, ", pitch[1], " bytes between matrices, box ", box[0], " x ", box[1],
