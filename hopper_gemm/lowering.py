@@ -58,6 +58,8 @@ def result_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[int, ...]:
                 fix="if b is stored (N, K), pass b.mT: it is read in place" if b.dim() > 1 and k == b.shape[-1] else "",
             )
         )
+    if a.dim() <= 2 >= b.dim():
+        return (*a.shape[-2:-1], *(b.shape[-1:] if b.dim() > 1 else ()))
     try:
         batch = broadcast(a.shape[:-2], b.shape[:-2])
     except RuntimeError:
