@@ -2,6 +2,8 @@
 #include "tensor_map.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "hopper_gemm/arch/emu/numeric.h"
@@ -34,11 +36,13 @@ void for_each_unit(const TensorMapSpec& spec, int c0, int c1, int c2, uint32_t a
   });
 }
 
-// Four floats in place. A map of TFLOAT32 rounds to nearest even on load (tests/parity has the case).
+// Four floats in place. A map of TFLOAT32 rounds to nearest even on load, and every NaN becomes the same one (H200,
+// 2026-11-30; tests/parity has the case).
 void round_to_tf32(unsigned char* unit) {
+  constexpr uint32_t kNan = 0x7FFFE000;
   float values[4];
   std::memcpy(values, unit, sizeof values);
-  for (float& value : values) value = tf32_from_float(value);
+  for (float& value : values) value = std::isnan(value) ? std::bit_cast<float>(kNan) : tf32_from_float(value);
   std::memcpy(unit, values, sizeof values);
 }
 

@@ -7,14 +7,21 @@ namespace hopper_gemm::parity {
 
 struct EmulatedMachine {
   std::vector<std::unique_ptr<unsigned char[]>> memory;
+  emulator::MemoryMap allocated;  // what the kernels may touch
 
   void* allocate(size_t bytes) {
     memory.push_back(std::make_unique<unsigned char[]>(bytes + 1024));
-    return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.back().get()) + 511) & ~uintptr_t{511});
+    void* address = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.back().get()) + 511) & ~uintptr_t{511});
+    const emulator::Footprint footprint("an allocation", address, 1, {{static_cast<int64_t>(bytes), 1}});
+    allocated.reads.push_back(footprint);
+    allocated.writes.push_back(footprint);
+    return address;
   }
   TensorMap encode(const emulator::TensorMapSpec& spec) { return emulator::encode_tensor_map(spec); }
   bool launch(void (*kernel)(const GemmParams&), const GemmParams& params, int ctas, int shared_bytes) {
-    const EmulatorReport report = emulator::run({kernel, ctas, ctas, kThreads, shared_bytes, 168, false, OutputOrder::row_major}, params, {});
+    emulator::Launch launch = {kernel, ctas, ctas, kThreads, shared_bytes, 168, false, OutputOrder::row_major};
+    launch.memory = &allocated;
+    const EmulatorReport report = emulator::run(launch, params, {});
     bool ran = true;
     for (const std::string& finding : report.findings) {
       std::fprintf(stderr, "%s\n", finding.c_str());
