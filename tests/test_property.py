@@ -6,6 +6,7 @@ HOPPER_GEMM_PROPERTY=<file> records the run on the GPU, HOPPER_GEMM_PROPERTY_SEE
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -92,6 +93,10 @@ class Tally:
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
+class Enough(BaseException):
+    """Ends a run from within: hypothesis lets through what is no Exception."""
+
+
 def collect(tally: Tally, wanted: int, seconds: float, target: str | None, **sizes: int) -> None:
     """Runs products until there are enough, time is up or too much is broken; writes what there is as it goes."""
 
@@ -102,12 +107,13 @@ def collect(tally: Tally, wanted: int, seconds: float, target: str | None, **siz
     @given(products(**sizes))
     def one(product):
         if tally.seconds > seconds or tally.count >= wanted or len(tally.failures) > 200:
-            return
+            raise Enough
         tally.run(product)
         if target and tally.count % 500 == 0:
             tally.write(Path(target))
 
-    one()
+    with contextlib.suppress(Enough):
+        one()
     if target:
         tally.write(Path(target))
 
