@@ -120,13 +120,13 @@ def matmul(
 
 
 def _key(
-    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, choices: Choices, options: Any = None
+    a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, choices: Choices, epilogue: Epilogue | None = None
 ) -> tuple[Any, ...]:
     """What a plan depends on; empty if there is no telling."""
     try:
         key: tuple[Any, ...] = (
-            a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(), options,
-            choices if a.dtype is not _float32 else (*choices, fp32_switch()),
+            a.shape, a.stride(), b.shape, b.stride(), a.dtype, b.dtype, a.get_device(), b.get_device(),
+            epilogue and epilogue.key(), choices if a.dtype is not _float32 else (*choices, fp32_switch()),
         )  # fmt: skip
         if out is not None:
             key += (out.shape, out.stride(), out.dtype, out.get_device())
@@ -143,7 +143,7 @@ def matmul_with(
     if _is_compiling() or not _is_plain(a, b, out, *epilogue.tensors):
         operands, values = epilogue.for_dispatcher()
         return through_dispatcher(a, b, out, operands, **choices._asdict(), **values)
-    key = _key(a, b, out, choices, epilogue.key())
+    key = _key(a, b, out, choices, epilogue)
     launch = _launches.get(key)
     if launch is None or (a.data_ptr() | b.data_ptr()) & 15:
         return _first_call(key, a, b, out, choices, epilogue)
