@@ -96,6 +96,7 @@ struct Packer {
                      static_cast<int64_t>(index % job.row_tiles) * tile.rows,
                      static_cast<int64_t>(column_tile) * tile.pieces * kColumns};
     index /= job.row_tiles;
+    if (index == 0) return packer;  // of one matrix: eight divisions less
     HG_UNROLL for (int dim = kPackBatchDims - 1; dim >= 0; --dim) {
       const int64_t at = index % job.batches[dim];
       index /= job.batches[dim];
@@ -191,7 +192,7 @@ struct Packer {
 };
 
 template <int kBytes>
-HG_KERNEL_RESIDENT(kPackThreads, 4)
+HG_KERNEL_RESIDENT(kPackThreads, 5)
 pack_kernel(HG_PARAM(PackParams) params) {
   const int block = static_cast<int>(arch::block_index()), of_first = params.jobs[0].tiles;
   const bool first = block < of_first;
