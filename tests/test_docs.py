@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import hopper_gemm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+import doc_errors
 import render_docs
 from doc_snippets import prose
 
@@ -31,6 +33,49 @@ def test_tables_are_fresh():
 
 def test_charts_are_fresh():
     assert render_docs.main(["--check", "--charts"]) == 0
+
+
+def test_every_error_is_in_troubleshooting():
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    classes = {name for name, value in vars(hopper_gemm.errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    listed = {owner for _, owner, _, _ in doc_errors.python_errors() if owner}
+    assert classes >= listed - {"TypeError"} and len(listed) > 8
+    texts = [doc_errors.cell(what) for what, _, _, _ in doc_errors.python_errors()] + [doc_errors.cell(t) for t, _ in doc_errors.library_errors()]
+    assert len(texts) > 80
+    assert [t for t in texts if t not in text] == [], "render them with: python tools/render_docs.py"
+
+
+def test_the_reference_names_all_that_is_public():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^::: hopper_gemm\.([\w.]+)$", text, re.MULTILINE))
+    assert named == set(hopper_gemm.__all__) - {"__version__"}
+
+
+def test_what_is_public_has_a_docstring_and_types():
+    for name in set(hopper_gemm.__all__) - {"__version__", "errors"}:
+        value = getattr(hopper_gemm, name)
+        assert inspect.getdoc(value), name
+        if inspect.isfunction(value):
+            signature = inspect.signature(value)
+            assert signature.return_annotation is not inspect.Signature.empty, name
+            assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values()), name
+
+
+def test_raises_of_docstrings_are_as_the_reference_can_show_them():
+    """`Error: when`, a line each: griffe drops anything else, and make docs fails for it."""
+    for name in set(hopper_gemm.__all__) - {"__version__", "errors", "nn"}:
+        value = getattr(hopper_gemm, name)
+        for item in (value, *(vars(value).values() if isinstance(value, type) else ())):
+            section = re.search(r"^Raises:\n((?:    .*\n?|\n)*)", inspect.getdoc(item) or "", re.MULTILINE)
+            entries = re.findall(r"^    (\S.*)$", section.group(1), re.MULTILINE) if section else []
+            assert all(re.match(r"\w+: ", entry) for entry in entries), f"{name}: {entries}"
+
+
+def test_every_page_is_in_the_site():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r": ([\w/]+\.md)$", text, re.MULTILINE))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert pages <= listed and listed - pages == {"index.md", "changelog.md"}
 
 
 def test_every_schedule_has_its_figure():

@@ -22,8 +22,9 @@ def python_errors(root=ROOT):
             what = words(call.args[0]) if call.args else ""
             if len(what.replace(HOLE, "").strip()) < 8:
                 continue
-            fix = next((words(k.value) for k in call.keywords if k.arg == "fix"), "")
-            found.append((what, owner, fix, path.relative_to(root).as_posix()))
+            said = {k.arg: words(k.value) for k in call.keywords}
+            advice = said.get("fix") or (f"expected: {said['expected']}" if said.get("expected") else "")
+            found.append((what, owner, advice, path.relative_to(root).as_posix()))
     return found
 
 
