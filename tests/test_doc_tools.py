@@ -13,6 +13,7 @@ import doc_errors  # noqa: E402
 import doc_tables  # noqa: E402
 import doc_snippets  # noqa: E402
 import record_sessions  # noqa: E402
+import try_readme  # noqa: E402
 
 
 def test_a_recorded_session_becomes_a_console_block(tmp_path, monkeypatch, capsys):
@@ -52,3 +53,15 @@ def test_error_texts_are_read_with_their_class_and_advice():
     assert any(text.startswith("no GPU is visible") for text in library) and len(library) > 40
     table = doc_errors.table()
     assert "### ScheduleError" in table and "### From the library" in table
+
+
+def test_what_readme_tells_a_newcomer_is_timed_and_judged(tmp_path):
+    commands = (("true", (0,), "ends well"), ("exit 3", (0, 3), "may"), ("{python} -c 'raise SystemExit(1)'", (0,), "fails"))
+    rows = list(try_readme.run_all(tmp_path, commands))
+    assert [(r["status"], r["right"]) for r in rows] == [(0, True), (3, True), (1, False)] and all(r["seconds"] >= 0 for r in rows)
+    result = {"rows": rows, "machine": "2 cores", "gpu": None, "date": "today"}
+    text = doc_tables.table("newcomer", {"newcomer": result})
+    assert "| `true` | ends well | 0.0 s |" in text and "2 cores" in text
+    for command, _, _ in try_readme.COMMANDS:
+        for words in doc_snippets.commands(command.format(python="python")):
+            assert doc_snippets.unknown_in(words) == ""

@@ -1,7 +1,7 @@
 """The measured tables of the documentation, as Markdown, from benchmarks/results/*.json. Nothing here invents a number.
 
 Block names: `schedules` (five schedules side by side), `ladder` (what each schedule gains over the one before it),
-`errors` (every error text, from the sources), `session NAME` (what a command printed on a GPU), `bench X [schedule]` (every
+`errors` (every error text, from the sources), `session NAME` (what a command printed on a GPU), `newcomer` (README, done and timed), `bench X [schedule]` (every
 row of X.json, or those of one schedule; X/Y: the first that exists), `ablation TOPIC` (one topic of ablation.json),
 `correctness`; `property`, `accuracy` and `any_problem` are made by tools/doc_proofs.py, `check_kernels` and `emulator_speed` by tools/doc_emulator.py, `sets X`, `peers X`, `selector`, `chains` and `host` by
 tools/doc_speed.py.
@@ -39,7 +39,7 @@ def table(name, results):
     kind, _, argument = name.partition(" ")
     makers = {"schedules": schedules, "ladder": ladder, "bench": bench, "ablation": ablation, "correctness": correctness}
     makers |= doc_proofs.TABLES | doc_emulator.TABLES | doc_speed.TABLES
-    makers |= {"errors": lambda results, argument: doc_errors.table(), "session": session}
+    makers |= {"errors": lambda results, argument: doc_errors.table(), "session": session, "newcomer": newcomer}
     if kind not in makers:
         raise ValueError(f"unknown table {name!r}: one of {', '.join(makers)}")
     return makers[kind](results, argument) or NOT_MEASURED
@@ -175,6 +175,14 @@ def session(results, name):
     if row is None:
         return ""
     return "\n".join([f"```console recorded: {head(result).strip('*.')}", f"$ {row['command']}", *row["lines"], "```"])
+
+
+def newcomer(results, _):
+    result = results.get("newcomer")
+    if not result:
+        return ""
+    rows = [[f"`{r['command']}`", r["for"], f"{r['seconds']:.0f} s" if r["seconds"] >= 10 else f"{r['seconds']:.1f} s"] for r in result["rows"]]
+    return f"{grid(['command', 'does', 'took'], rows, left=2)}\n\n*{result['machine']}; {head(result).strip('*')}*"
 
 
 def correctness(results, _):
