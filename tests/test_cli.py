@@ -44,11 +44,11 @@ def test_list_of_nothing_says_so_and_fails(monkeypatch, capsys):
     assert "f16" in capsys.readouterr().out
 
 
-def test_explain_says_when_contiguous_tensors_would_be_packed(monkeypatch, capsys):
-    assert call("explain", "512", "512", "511", monkeypatch=monkeypatch) == 0
-    assert "16-byte rule" in capsys.readouterr().out
-    assert call("explain", "512", "512", "512", monkeypatch=monkeypatch) == 0
-    assert "16-byte rule" not in capsys.readouterr().out
+def test_explain_says_when_contiguous_tensors_are_packed(monkeypatch, capsys):
+    for arguments, packed in ((("512", "512", "511"), "a and b"), (("512", "512", "512"), ""), (("64", "64", "64", "--dtype", "fp8", "--layout", "tt"), "b")):
+        assert call("explain", *arguments, monkeypatch=monkeypatch) == 0
+        text = capsys.readouterr().out
+        assert (f"packs   {packed} to aligned memory first" in text) if packed else "packs" not in text
 
 
 def test_explain(monkeypatch, capsys):

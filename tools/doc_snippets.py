@@ -30,7 +30,7 @@ PROGRAMS = {
 }
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # Programs of the system that a reader has.
-KNOWN = {"git", "cd", "cmake", "g++", "pip", "export", "ls", "cp", "head", "tail"}
+KNOWN = {"git", "cd", "cmake", "g++", "pip", "export", "ls", "cp", "head", "tail", "grep"}
 
 
 @dataclass(frozen=True)

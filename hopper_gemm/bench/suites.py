@@ -14,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..errors import OptionError, did_you_mean, sentence
-from ..problem import OUTPUT_NAMES, Problem
+from ..problem import Problem, read_problem
 from .arithmetic import ARITHMETIC
 
 LAYOUTS = ("tn", "tt", "nn", "nt")
@@ -35,12 +37,18 @@ class Case:
     label: str = field(default="", compare=False)  # the layer of a model
 
     def problem(self) -> Problem:
-        """As the selector sees it."""
+        """As the selector sees it: of contiguous operands, with what has to be packed."""
         kind = ARITHMETIC[self.dtype]
-        a_major, b_major = "k" if self.layout[0] == "t" else "mn", "k" if self.layout[1] == "n" else "mn"
+
+        def operand(outer: int, k_major: bool) -> torch.Tensor:
+            """(outer, K), without memory."""
+            stored = (outer, self.k) if k_major else (self.k, outer)
+            tensor = torch.empty(stored, dtype=kind.input, device="meta")
+            return tensor if k_major else tensor.t()
+
+        a, b = operand(self.m, self.layout[0] == "t"), operand(self.n, self.layout[1] == "n").t()
         fast = bool(kind.options.get("use_fast_accum", False))
-        output = OUTPUT_NAMES[kind.output]
-        return Problem(self.m, self.n, self.k, kind.kernel, output, (a_major,), (b_major,), fast_accum=fast)
+        return read_problem(a, b, None, kind.output, None, precision=kind.options.get("precision"), fast_accum=fast)
 
     def __str__(self) -> str:
         return f"{self.m}x{self.n}x{self.k} {self.dtype} {self.layout}"

@@ -11,7 +11,7 @@ import typer
 from .. import _extension, cache
 from .._version import __version__
 from ..bench.arithmetic import ARITHMETIC
-from ..bench.suites import Case, cases_of
+from ..bench.suites import cases_of
 from ..device import card_of, device_info, unavailable_reason
 from ..explanation import explain_problem
 from ..plan import Request
@@ -125,23 +125,9 @@ def explain(
     config: Annotated[str | None, typer.Option(help="A kernel's name or a glob.")] = None,
     sms: Annotated[int | None, typer.Option(min=1, help="SMs of the card; of the GPU here, or 132, if not given.")] = None,
 ) -> None:
-    """Which kernel an M x N x K product gets, why, and why not the others."""
+    """Which kernel a product of contiguous M x K and K x N operands gets, why, and why not the others."""
     (case,) = cases_of([(m, n, k)], [layout], [dtype])
     console.print(str(explain_problem(case.problem(), Request(schedule, config), _card(sms))))
-    if note := _contiguous_note(case):
-        console.print(note)
-
-
-def _contiguous_note(case: Case) -> str:
-    """What `explain` takes for granted, if contiguous tensors of this shape would be packed first."""
-    rows = (case.k if case.layout[0] == "t" else case.m, case.k if case.layout[1] == "n" else case.n)
-    multiple = 16 // ARITHMETIC[case.dtype].input.itemsize
-    if all(row % multiple == 0 for row in rows):
-        return ""
-    return (
-        f"  note    rows padded to multiples of {multiple} elements are assumed: contiguous ones of {rows[0]} and {rows[1]} "
-        "elements break the 16-byte rule, so matmul packs such an operand first (prepack does it once)"
-    )
 
 
 def _card(sms: int | None) -> Card:
