@@ -9,6 +9,7 @@ import torch
 
 from . import _extension
 from .errors import DeviceError, sentence
+from .registry import all_kernels
 from .selector import Card
 
 
@@ -25,7 +26,7 @@ def unavailable_reason(device: int | str | torch.device | None = None) -> str:
     info = device_info(index)
     if not info["available"]:
         return str(info["reason"])
-    if not any(record["compiled"] for record in _extension.load().kernels()):
+    if not any(kernel.compiled for kernel in all_kernels()):
         return "this build holds no GPU kernels (it was made without nvcc): rebuild where nvcc 13 is found"
     return ""
 

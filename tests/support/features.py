@@ -16,13 +16,15 @@ KERNEL_INPUTS = {
 }  # fmt: skip
 
 
+@functools.cache
 def machine() -> str:
     """Where products of this process can run: "cuda" with a Hopper GPU, else "cpu" (the emulator)."""
     return "cuda" if hopper_gemm.is_available() else "cpu"
 
 
-def usable_kernels() -> list[hopper_gemm.Kernel]:
-    return [k for k in all_kernels() if (k.compiled if machine() == "cuda" else k.emulated)]
+@functools.cache
+def usable_kernels() -> tuple[hopper_gemm.Kernel, ...]:
+    return tuple(k for k in all_kernels() if (k.compiled if machine() == "cuda" else k.emulated))
 
 
 def dtypes() -> list[str]:
