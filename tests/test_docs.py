@@ -51,6 +51,13 @@ def test_the_reference_names_all_that_is_public():
     assert named == set(hopper_gemm.__all__) - {"__version__"}
 
 
+def test_every_function_of_the_header_is_in_cpp_md():
+    header = (ROOT / "include" / "hopper_gemm.h").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "cpp.md").read_text(encoding="utf-8")
+    functions = set(re.findall(r"^[A-Za-z][\w:<>&*, ]* [&*]?(\w+)\([^;{]*\);", header, re.MULTILINE))
+    assert len(functions) >= 12 and [f for f in functions if f"`{f}(" not in text] == []
+
+
 def test_what_is_public_has_a_docstring_and_types():
     for name in set(hopper_gemm.__all__) - {"__version__", "errors"}:
         value = getattr(hopper_gemm, name)
