@@ -32,7 +32,7 @@ def integers(*shape: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
 
 
 PAIRS = [
-    pytest.param(torch.float32, torch.float32, marks=needs("fp32", "strides")),
+    pytest.param(torch.float32, torch.float32, marks=needs("fp32")),
     pytest.param(E4M3, BF16, marks=needs("e4m3")),
     pytest.param(torch.int8, torch.int32, marks=needs("s8")),
 ]
@@ -55,7 +55,7 @@ def test_opcheck_and_fake_tensors(dtype, result):
     assert torch.equal(f(a), matmul(a, b, **options))
 
 
-@needs("fp32", "strides")
+@needs("fp32")
 @pytest.mark.parametrize("switch", [False, True])
 def test_gradients_of_float32(switch, tf32_switch):
     """The switch is asked again in the backward, as torch's products do."""
@@ -67,7 +67,7 @@ def test_gradients_of_float32(switch, tf32_switch):
     assert torch.equal(a.grad, grad @ b.detach().t()) and torch.equal(b.grad, a.detach().t() @ grad)
 
 
-@needs("fp32", "strides")
+@needs("fp32")
 def test_float32_without_a_word_keeps_its_bits_when_recorded_too():
     a = torch.full((24, 64), 1 + 2.0**-12).requires_grad_()
     b = torch.eye(64)[:, :32]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from support.exact import BF16, assert_exact, ints, ones, schedules
-from support.features import needs
 from support.reference import Reference, same_bits
 
 import hopper_gemm
@@ -122,7 +121,6 @@ def test_c137_under_deterministic_algorithms(device):
         torch.use_deterministic_algorithms(False)
 
 
-@needs("batch_invariant")
 @pytest.mark.parametrize("dtype", [BF16, torch.float16])
 @pytest.mark.parametrize("n, k", [(96, 1024), (264, 520)])
 def test_c137_rows_do_not_depend_on_how_many_there_are(n, k, dtype, device):

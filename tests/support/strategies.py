@@ -118,9 +118,9 @@ def _choices(draw: st.DrawFn, a_dtype: str, scaled: bool) -> dict[str, object]:
     if not scaled and draw(st.booleans()):
         fields["schedule"] = draw(st.sampled_from(named))
     if a_dtype == "fp32":
-        fields["precision"] = draw(st.sampled_from(("tf32", "tf32", "fp32" if features.has("3xtf32") else "tf32")))
+        fields["precision"] = draw(st.sampled_from(("tf32", "tf32", "fp32")))
     if a_dtype in FP8:
         fields["use_fast_accum"] = draw(st.booleans())
-    if "schedule" not in fields and not scaled and features.has("batch_invariant"):
+    if "schedule" not in fields and not scaled:
         fields["batch_invariant"] = draw(st.integers(0, 5)) == 0
     return fields
