@@ -47,7 +47,8 @@ def test_every_error_is_in_troubleshooting():
 
 def test_the_reference_names_all_that_is_public():
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"^::: hopper_gemm\.([\w.]+)$", text, re.MULTILINE))
+    # `plan` by the module it is in: hopper_gemm/plan.py has the same name, and tools that read sources take that.
+    named = set(re.findall(r"^::: hopper_gemm\.(?:planned\.(?=plan$))?([\w.]+)$", text, re.MULTILINE))
     assert named == set(hopper_gemm.__all__) - {"__version__"}
 
 
