@@ -11,6 +11,7 @@ from support.pretend_time import pretend_time
 from support.programs import load_program
 
 import hopper_gemm
+from hopper_gemm import manifest
 
 any_problem = load_program("any_problem")
 
@@ -87,3 +88,9 @@ def test_the_plain_path_beside_kernels_without_options(small, monkeypatch):
     assert rows[0]["ok"] == (rows[0]["of_beside"] <= 1.01)
     monkeypatch.setattr(hopper_gemm, "kernels", lambda glob: [])
     assert list(any_problem.plain_rows(2, 0, notes.append, device="cpu")) == [] and "ablation" in notes[0]
+
+
+def test_kernels_without_options_have_their_twins():
+    listed = manifest.selected("default,ablation", "*")
+    unfused = [name for name in listed if name.endswith(any_problem.UNFUSED)]
+    assert unfused and all(name.removesuffix(any_problem.UNFUSED) in listed for name in unfused)
