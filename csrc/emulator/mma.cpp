@@ -37,28 +37,44 @@ int to_floats(const unsigned char* bytes, DataType type, float (&values)[16]) {
 // The value cut off below `unit`, a power of two.
 float cut(float value, float unit) { return std::trunc(value / unit) * unit; }
 
-float largest_unit(float magnitude) { return std::ldexp(1.0f, std::ilogb(magnitude) - kFp8SumBits); }
+float unit_below(int exponent) { return std::ldexp(1.0f, exponent - kFp8SumBits); }
+
+// Exponents of both operands. A product is aligned by the sum of its factors' exponents, which is one less than its own
+// where the fractions multiply to 2 or more.
+struct Exponents {
+  static constexpr int kNone = -1000;  // of 0
+  int a[kMmaM][kMaxMmaK], b[kMaxMmaK][256];
+
+  static int of(float value) { return value == 0 || !std::isfinite(value) ? kNone : std::ilogb(value); }
+  void read(const MmaOperands& operands, int n) {
+    for (int m = 0; m < kMmaM; ++m)
+      for (int k = 0; k < kMaxMmaK; ++k) a[m][k] = of(operands.a[m][k]);
+    for (int k = 0; k < kMaxMmaK; ++k)
+      for (int j = 0; j < n; ++j) b[k][j] = of(operands.b[k][j]);
+  }
+};
 
 // One element of an fp8 product.
-float fp8_sum(const float* row, const float (&b)[kMaxMmaK][256], int column, float accumulator) {
-  float terms[kMaxMmaK], largest = std::fabs(accumulator);
+float fp8_sum(const MmaOperands& operands, const Exponents& exponents, int m, int column, float accumulator) {
+  float terms[kMaxMmaK];
+  int largest = Exponents::of(accumulator);
   bool finite = std::isfinite(accumulator);
   for (int k = 0; k < kMaxMmaK; ++k) {
-    terms[k] = row[k] * b[k][column];
-    largest = std::max(largest, std::fabs(terms[k]));
+    terms[k] = operands.a[m][k] * operands.b[k][column];
+    largest = std::max(largest, exponents.a[m][k] + exponents.b[k][column]);
     finite &= std::isfinite(terms[k]);
   }
   float sum = accumulator;
-  if (!finite || largest == 0) {
+  if (!finite || largest <= Exponents::kNone / 2) {
     for (const float term : terms) sum += term;
     return sum;
   }
-  const float unit = largest_unit(largest);
+  const float unit = unit_below(largest);
   double exact = cut(accumulator, unit);
   for (const float term : terms) exact += cut(term, unit);
   if (exact == 0) return 0;
   sum = static_cast<float>(exact);
-  return cut(sum, std::max(unit, largest_unit(std::fabs(sum))));
+  return cut(sum, std::max(unit, unit_below(std::ilogb(sum))));
 }
 
 void multiply_integers(const float* row, const float (&b)[kMaxMmaK][256], int n, float* sums) {
@@ -103,6 +119,9 @@ void read_operands(const unsigned char* shared, const WgmmaCall& call, MmaOperan
 
 void multiply(const MmaOperands& operands, const WgmmaCall& call, float* d) {
   const int extent_k = kMmaKBytes / element_bytes(call.a_type), n = call.n;
+  static Exponents exponents;  // one machine at a time
+  const bool fp8 = is_fp8(call.a_type);
+  if (fp8) exponents.read(operands, n);
   for (int m = 0; m < kMmaM; ++m) {
     float* row = d + m * n;
     const float* factors = operands.a[m];
@@ -111,8 +130,8 @@ void multiply(const MmaOperands& operands, const WgmmaCall& call, float* d) {
       multiply_integers(factors, operands.b, n, row);
       continue;
     }
-    if (is_fp8(call.a_type)) {
-      for (int j = 0; j < n; ++j) row[j] = fp8_sum(factors, operands.b, j, row[j]);
+    if (fp8) {
+      for (int j = 0; j < n; ++j) row[j] = fp8_sum(operands, exponents, m, j, row[j]);
       continue;
     }
     for (int k = 0; k < extent_k; ++k) {

@@ -16,9 +16,8 @@ void read_operands(const unsigned char* shared, const WgmmaCall& call, MmaOperan
 // d (64 x n, dense) = a * b + (accumulate ? d : 0).
 //   16-bit and tf32: products are exact in float; sums are rounded one by one, which is not the tensor cores' order
 //     (undocumented) but lies within the same error bound. f16 accumulators: rounded after each 16 of K.
-//   fp8: products and accumulator are cut off 13 bits below the largest of them, and their sum to as many bits. That is what
-//     Hopper's fp8 tensor cores were found to do (Khattak and Mikaitis, "Accurate models of NVIDIA tensor cores"), and why
-//     sums are promoted.
+//   fp8: products and accumulator are cut off 13 bits below the largest exponent among them, and their sum to as many bits:
+//     bit for bit what an H200 did with random data (2026-11-30, tests/golden), and why sums are promoted.
 //   integers: exact, modulo 2^32; d holds the bits.
 void multiply(const MmaOperands& operands, const WgmmaCall& call, float* d);
 
