@@ -14,8 +14,9 @@ import torch
 from . import _extension
 from .device import card_of
 from .emulation import Emulator, require_emulator
-from .errors import ArgumentError, DTypeError, sentence
+from .errors import ArgumentError, AutogradError, DTypeError, sentence
 from .operands import ALIGNMENT_BYTES, K_MAJOR, Matrix, operand_majors, packed_majors
+from .problem import INPUT_NAMES
 
 LEFT, RIGHT = 1, 2  # of a 3xTF32 product: which of a float32 operand's two tf32 parts go where
 Copies = list[tuple[torch.Tensor, torch.Tensor, int, int]]  # source, target, columns of it that are written, 0 or LEFT or RIGHT
@@ -94,12 +95,22 @@ def prepack(b: torch.Tensor) -> torch.Tensor:
         ArgumentError: not a tensor of two dimensions or more.
         DTypeError: elements no kernel multiplies.
         DeviceError: not on a Hopper GPU, and no emulator is in force.
+        AutogradError: `b` requires grad in grad mode.
     """
     if not isinstance(b, torch.Tensor) or b.dim() < 2:
         got = f"{b.dim()} dimensions" if isinstance(b, torch.Tensor) else type(b).__name__
         raise ArgumentError(sentence("prepack takes the right operand of a product", got=got, expected="(..., K, N)"))
-    if b.element_size() not in (1, 2, 4) or b.is_complex():
-        raise DTypeError(sentence("no kernel multiplies this dtype", got=str(b.dtype), expected="1-, 2- or 4-byte numbers"))
+    if b.dtype not in INPUT_NAMES:
+        known = ", ".join(str(dtype) for dtype in INPUT_NAMES)
+        raise DTypeError(sentence("no kernel multiplies this dtype", got=str(b.dtype), expected=f"one of {known}"))
+    if b.requires_grad and torch.is_grad_enabled():
+        raise AutogradError(
+            sentence(
+                "a packed copy has no gradient, and will not be cut off from the graph silently",
+                got="b with requires_grad=True in grad mode",
+                fix="pass b.detach(), or call it under torch.no_grad()",
+            )
+        )
     emulator = require_emulator() if b.device.type == "cpu" else None
     if emulator is None:
         card_of(b.get_device())

@@ -201,8 +201,14 @@ def test_prepacked_weights_are_read_in_place():
         assert torch.equal(prepack(batch), batch) and "packs" not in str(explain(ints(3, 4, 24)[..., :17], prepack(batch)))
     with pytest.raises(errors.DeviceError):
         prepack(b)
-    with hopper_gemm.emulator(), pytest.raises(TypeError, match="right operand"):
-        prepack(ints(3, 3)[0])
+    with hopper_gemm.emulator():
+        for bad, text in ((ints(3, 3)[0], "right operand"), (ints(3, 3).short(), "int16"), (ints(3, 3).bool(), "bool")):
+            with pytest.raises(TypeError, match=text):
+                prepack(bad)
+        with pytest.raises(errors.AutogradError, match="detach"):
+            prepack(b.float().requires_grad_())
+        with torch.no_grad():
+            assert torch.equal(prepack(b.float().requires_grad_()), b.float())
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.float32, torch.float8_e4m3fn])
