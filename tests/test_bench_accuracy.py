@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 from support import features
@@ -48,3 +50,14 @@ def test_errors_are_noted_and_time_ends_the_run():
     assert accuracy.rms_limit("bf16", torch.float32, 16384) == 2 and accuracy.rms_limit("bf16", torch.bfloat16, 16384) == 1.1
     assert accuracy.rms_limit("fp32", torch.float32, 64) is None
     assert accuracy.ratio(2.0, 1.0) == 2 and accuracy.ratio(0.0, 0.0) == 0 and accuracy.ratio(1.0, 0.0) == float("inf")
+
+
+def test_from_command_line_to_file(monkeypatch, tmp_path):
+    rows = accuracy.rows
+    monkeypatch.setattr(accuracy, "rows", lambda *arguments: rows(*arguments[:4], "cpu", arguments[5]))
+    monkeypatch.setattr(accuracy, "COMPARED", [("bf16", torch.bfloat16), ("fp16", torch.float16)])
+    monkeypatch.setattr("sys.argv", ["accuracy.py", "--ks", "64", "--size", "16", "--json", str(tmp_path / "a.json")])
+    with hopper_gemm.emulator():
+        assert accuracy.main() == 0
+    result = json.loads((tmp_path / "a.json").read_text())
+    assert [r["type"] for r in result["rows"]] == ["bf16", "fp16"] and result["notes"] == []

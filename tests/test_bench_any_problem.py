@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
 
 import pytest
@@ -94,3 +95,14 @@ def test_kernels_without_options_have_their_twins():
     listed = manifest.selected("default,ablation", "*")
     unfused = [name for name in listed if name.endswith(any_problem.UNFUSED)]
     assert unfused and all(name.removesuffix(any_problem.UNFUSED) in listed for name in unfused)
+
+
+def test_from_command_line_to_file(small, monkeypatch, tmp_path, capsys):
+    cpu_compare = any_problem.compare
+    tiny = [dataclasses.replace(c, m=8, n=8, k=32, limit=0.0, of_aligned=0.0) for c in any_problem.COMPARISONS[:2]]
+    monkeypatch.setattr(any_problem, "COMPARISONS", tiny)
+    monkeypatch.setattr(any_problem, "compare", lambda *arguments: cpu_compare(*arguments, device="cpu"))
+    monkeypatch.setattr("sys.argv", ["any_problem.py", "--only", "odd", "--rounds", "2", "--json", str(tmp_path / "a.json")])
+    assert any_problem.main() == 0
+    result = json.loads((tmp_path / "a.json").read_text())
+    assert len(result["rows"]) == 2 and result["notes"] == [] and "odd K" in capsys.readouterr().out
