@@ -134,7 +134,7 @@ class Rotation:
         self.count = measure.input_sets(a.nbytes + b.nbytes)
         self.a = [_copy(a) for _ in range(self.count)]
         self.b = [_copy(b) for _ in range(self.count)]
-        self.out = [torch.empty(result_shape(a, b), dtype=dtype, device=a.device) for _ in range(self.count)]
+        self.out = measure.rotated_outputs(self.count, result_shape(a, b), dtype, a.device)
 
     def call(self, prediction: Prediction) -> measure.Call:
         return lambda i: ops.launch(prediction, self.a[i], self.b[i], self.out[i])

@@ -6,6 +6,7 @@ import json
 import math
 
 import pytest
+import torch
 
 from hopper_gemm import errors
 from hopper_gemm.bench import environment, measure, runner, suites
@@ -69,6 +70,18 @@ def test_inputs_rotate_beyond_the_l2():
     assert measure.input_sets(2 * 2 * 4096 * 4096) * 2 * 2 * 4096 * 4096 > 200e6
     assert measure.input_sets(1 << 30) == 1
     assert measure.input_sets(16) == measure.MAX_CALLS
+
+
+def test_graphs_hold_whole_rotations_but_not_seconds():
+    assert [measure.calls_in_graph(*x) for x in ((200, 3), (512, 2), (5, 15), (3, 200), (1, 1300))] == [400, 512, 100, 6, 1]
+    assert measure.calls_in_graph(512, 15) == 512 and measure.calls_in_graph(512, 150) == 40 and measure.calls_in_graph(9, 7000) == 1
+
+
+def test_outputs_of_a_large_product_take_turns():
+    few = measure.rotated_outputs(512, (16384, 16384), torch.bfloat16, "meta")
+    assert len(few) == 512 and len(set(map(id, few))) == 1
+    assert len(set(map(id, measure.rotated_outputs(512, (4096, 8192), torch.bfloat16, "meta")))) == 3
+    assert len(set(map(id, measure.rotated_outputs(512, (16, 16), torch.bfloat16, "meta")))) == 512
 
 
 def test_ratios_are_taken_within_rounds():

@@ -8,6 +8,7 @@ cooler too, so every candidate follows every other one about equally often.
 from __future__ import annotations
 
 import functools
+import math
 import random
 import statistics
 import time
@@ -45,8 +46,18 @@ def input_sets(bytes_per_set: int) -> int:
     return max(1, min(MAX_CALLS, int(ROTATED_BYTES // max(1, bytes_per_set)) + 1))
 
 
+def rotated_outputs(sets: int, shape: Sequence[int], dtype: torch.dtype, device: torch.device | str) -> list[torch.Tensor]:
+    """An output for each input set; large ones take turns, so that small inputs of a large product do not fill the memory."""
+    distinct = min(sets, input_sets(math.prod(shape) * dtype.itemsize))
+    outputs = [torch.empty(tuple(shape), dtype=dtype, device=device) for _ in range(distinct)]
+    return [outputs[i % distinct] for i in range(sets)]
+
+
 def calls_in_graph(sets: int, us: float) -> int:
-    """Calls that fill a graph: whole rotations of the input sets."""
+    """Calls that fill a graph: whole rotations of the input sets, or fewer where calls are long for their small inputs (a
+    large output goes through the L2 with every one of them). Below 30 us it is Python that takes the time, not the GPU."""
+    if us > 30 and sets * us > 4 * GRAPH_US:
+        return max(1, min(sets, round(4 * GRAPH_US / us)))
     rotations = round(GRAPH_US / (max(us, 1.0) * sets))
     return sets * max(1, min(rotations, MAX_CALLS // sets))
 

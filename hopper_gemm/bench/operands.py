@@ -33,8 +33,7 @@ class Operands:
 
         self.a = [matrix(case.m, case.layout[0] == "t") for _ in range(self.count)]
         self.b = [matrix(case.n, case.layout[1] == "n").t() for _ in range(self.count)]
-        out = (case.m, case.n)
-        self.out = [torch.empty(out, device=device, dtype=self.arithmetic.output) for _ in range(self.count)]
+        self.out = measure.rotated_outputs(self.count, (case.m, case.n), self.arithmetic.output, device)
 
     def torch_call(self, i: int) -> None:
         self.arithmetic.torch_product(self.a[i], self.b[i], self.out[i])
