@@ -230,6 +230,23 @@ def test_torchs_names_do_what_torchs_do():
         assert torch.allclose(ours.float(), torchs, rtol=2e-3, atol=2e-2)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_on_the_gpu(schedule):
+    """Sizes of several waves, in place, without K and with every activation; the same call twice gives the same bits."""
+    for seed, (shape, layout) in enumerate(((Shape(1031, 777, 264), "tn"), (Shape(2048, 1536, 512), "nt"), (Shape(300, 264, 0), "tn"))):
+        a, b = operands(shape, layout, BF16, device="cuda", seed=seed)
+        values = {name: tensor.cuda() for name, tensor in terms(shape.m, shape.n, seed).items()}
+        for activation, dtype in itertools.product((None, *ACTIVATIONS), (BF16, F32)):
+            keywords = {"alpha": 0.125, "beta": -2.0, "activation": activation, **values}
+            y = matmul(a, b, schedule=schedule, out_dtype=dtype, **keywords)
+            assert Reference(a, b, **keywords).problem_with(y) == "", (shape, activation, dtype)
+            out = values["c"].to(dtype)
+            matmul(a, b, schedule=schedule, out=out, **(keywords | {"c": out}))
+            again = matmul(a, b, schedule=schedule, out_dtype=dtype, **(keywords | {"c": values["c"].to(dtype)}))
+            assert same_bits(out, again), (shape, activation, dtype)
+
+
 @settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_any_options(data):

@@ -3,6 +3,7 @@
 //   TensorMap encode(spec)
 //   bool launch(kernel, params, ctas, shared)    one cluster of `ctas` CTAs of 128 threads; waits for it; false: refused
 #pragma once
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -146,6 +147,27 @@ struct Suite {
     writer.add("pack to e4m3 and e5m2, round to tf32", ran ? Kind::exact : Kind::refused, params.out, kBoundaries / 2 + kBoundaries);
   }
 
+  // Floats of normal size, within some ulp; and what the card may compute exactly.
+  void functions() {
+    constexpr int count = 4096, exact = 16;
+    constexpr float edges[exact] = {0, 1, -1, 2, 3, 24, -24, 126, -126, 127, -150, 1e38f, -1e38f, 0x1p-130f, HUGE_VALF, -HUGE_VALF};
+    for (const bool random : {true, false}) {
+      const int n = random ? count : exact;
+      float* data = static_cast<float*>(machine.allocate(n * 4));
+      for (int i = 0; i < n; ++i) data[i] = random ? (i - 2047.75f) / 32 : edges[i];
+      GemmParams params = output(3 * n);
+      params.out_type = DataType::s32;
+      params.a = data;
+      params.k = n;
+      const bool ran = machine.launch(&function_kernel, params, 1, 1024);
+      const auto* words = static_cast<const uint32_t*>(params.out);
+      const Kind kind = !ran ? Kind::refused : random ? Kind::random : Kind::question;
+      writer.add(random ? "function exp2" : "exp2 of integers, infinities and what is flushed", kind, words, n);
+      if (random) writer.add("function reciprocal", kind, words + n, n);
+      writer.add(random ? "bf16 to float, loads under a predicate" : "exact loads under a predicate", ran ? Kind::exact : kind, words + 2 * n, n);
+    }
+  }
+
   // 16 signs and exponents from `first` on, each with every mantissa.
   void load_tf32(const char* name, int first, Kind kind) {
     constexpr int columns = 32, rows = 16;
@@ -237,6 +259,7 @@ struct Suite {
     mma_type<u8, s8, s32>();
     mma_type<u8, u8, s32>();
     conversions();
+    functions();
     load_tf32("around 1", 120, Kind::exact);
     load_tf32("around -1", 376, Kind::exact);
     load_tf32("the largest numbers, infinities, NaN, negative subnormals", 248, Kind::question);

@@ -117,6 +117,19 @@ HG_KERNEL(kThreads) convert_kernel(HG_PARAM(GemmParams) params) {
   }
 }
 
+// --- the epilogue's functions of params.k floats at params.a: 2^x and 1 / x, then the halves of each word as a bf16, loaded
+// under a predicate that leaves out every third.
+HG_KERNEL(kThreads) function_kernel(HG_PARAM(GemmParams) params) {
+  const float* from = static_cast<const float*>(params.a);
+  const uint16_t* halves = static_cast<const uint16_t*>(params.a);
+  for (int i = static_cast<int>(arch::thread_index()); i < params.k; i += kThreads) {
+    const float x = arch::load_global_if(from + i, true);
+    put(params, i, arch::exp2(x));
+    put(params, params.k + i, arch::reciprocal(x));
+    put(params, 2 * params.k + i, arch::bf16_low(arch::load_global_if(halves + i, i % 3 != 0)));
+  }
+}
+
 // --- TMA load of one box at the coordinates that travel in params.order (and a_step: the matrix), with `group` bytes announced; shared memory as words.
 struct BoxShared {
   alignas(1024) unsigned char box[8192];

@@ -122,6 +122,6 @@ HG_DEVICE float bf16_low(uint32_t packed) { return emulator::float_from_bf16(sta
 
 // 2^x and 1 / x, correctly rounded here and to one or two units in the last place on the GPU; subnormal results are 0.
 HG_DEVICE float exp2(float x) { return emulator::flushed(std::exp2(x)); }
-HG_DEVICE float reciprocal(float x) { return emulator::flushed(1.0f / x); }
+HG_DEVICE float reciprocal(float x) { return emulator::flushed(1.0f / emulator::flushed(x)); }
 
 }  // namespace hopper_gemm::arch

@@ -2,6 +2,7 @@
 // NaN becomes 0x7FFF, or 0x7F). Written out because g++ 12 has no bfloat16 and converts _Float16 by slow library calls.
 #pragma once
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace hopper_gemm::emulator {
@@ -9,7 +10,7 @@ namespace hopper_gemm::emulator {
 inline float float_from_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 // Subnormals become 0, as in the instructions with .ftz.
-inline float flushed(float value) { return value < 0x1p-126f && value > -0x1p-126f ? 0.0f : value; }
+inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
 
 inline float float_from_f16(uint16_t bits) {
   const uint32_t magnitude = bits & 0x7FFFu;
