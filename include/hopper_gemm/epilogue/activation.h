@@ -9,7 +9,7 @@
 namespace hopper_gemm {
 
 // -log2 erfc(t / sqrt 2) for t >= 0: minimax over 0 ... 7 weighted with w^0.7. x * s differs from the exact gelu by at most
-// 8e-8 * max(|x|, 1), relative 4e-6 down to x = -3 (torch's fp32 gelu: 2.7e-7 and 1.3e-4; tests/test_epilogue_activation.py).
+// 8e-8 * max(|x|, 1), relative 4e-6 down to x = -3 (torch's fp32 gelu: 2.7e-7 and 1.3e-4; tests/test_epilogue_options.py).
 HG_DEVICE float gelu_exponent(float t) {
   constexpr float kCoefficients[] = {0x1.c69ef2p-20f, -0x1.b57576p-16f, 0x1.06e45ap-13f, 0x1.219fb0p-12f,
                                      -0x1.d9fa88p-8f, 0x1.aee952p-5f,   0x1.d632dcp-2f,  0x1.26af02p+0f};
