@@ -50,20 +50,17 @@ def product(draw: random.Random, kernel) -> Product:
     def stored(rows: int, columns: int) -> torch.Tensor:
         return torch.randn(rows, -(-columns // 8) * 8, device="cuda", dtype=dtype)[:, :columns]
 
-    letters = kernel.layout if kernel.output == "row_major" else _exchanged(kernel.layout)
+    # A kernel with column-major output writes such an `out`, or a row-major one with its operands exchanged.
+    column_major = kernel.exchanges and draw.random() < 0.5
+    letters = kernel.layout if column_major else kernel.operand_layout
     a = stored(m, k) if letters[0] == "t" else stored(k, m).t()
     b = stored(n, k).t() if letters[1] == "n" else stored(k, n)
     out_dtype = draw.choice([dtype, torch.float32])
     pad = draw.choice([8, 3])  # rows of whole 16 bytes (TMA store) or not (direct store)
-    rows, columns = (m, n) if kernel.output == "row_major" else (n, m)
+    rows, columns = (n, m) if column_major else (m, n)
     buffer = torch.full((rows + 2, columns + pad + -(columns + pad) % 8 * (pad == 8)), MARGIN, device="cuda", dtype=out_dtype)
     inner = buffer[1 : rows + 1, :columns]
-    return Product(kernel.name, (m, n, k), a, b, buffer, inner if kernel.output == "row_major" else inner.t())
-
-
-def _exchanged(layout: str) -> str:
-    """The caller's layout of a kernel that computes out.t() = b.t() @ a.t()."""
-    return ("t" if layout[1] == "n" else "n") + ("n" if layout[0] == "t" else "t")
+    return Product(kernel.name, (m, n, k), a, b, buffer, inner.t() if column_major else inner)
 
 
 def fault(p: Product) -> str:

@@ -25,7 +25,8 @@ def test_c132_a_column_or_a_row_as_result(schedule, device):
 def test_c134_only_16_sms_available(schedule):
     contexts = pytest.importorskip("torch.cuda.green_contexts")
     try:
-        stream = contexts.GreenContext.create(num_sms=16).Stream()
+        context = contexts.GreenContext.create(num_sms=16)  # its streams do not keep it alive
+        stream = context.Stream()
     except (AttributeError, TypeError, RuntimeError) as error:
         pytest.skip(f"no green contexts here: {error}")
     problems = [
