@@ -119,8 +119,11 @@ class Reference:
 
 
 def _are_many(exact: torch.Tensor) -> bool:
-    """Whether these are enough roundings, and of different values, for a statement about all of them."""
-    return exact.numel() >= FROBENIUS_MIN_ELEMENTS and exact.unique().numel() >= 0.9 * exact.numel()
+    """Whether these are enough roundings, of different values, none of which outweigh the rest, for a statement about all."""
+    if exact.numel() < FROBENIUS_MIN_ELEMENTS or exact.unique().numel() < 0.9 * exact.numel():
+        return False
+    square = exact.square()
+    return bool(square.sum().square() >= FROBENIUS_MIN_ELEMENTS / 4 * square.square().sum())
 
 
 def _first(wrong: torch.Tensor, y: torch.Tensor, expected: torch.Tensor) -> str:
