@@ -166,7 +166,7 @@ def _first_call(
     epilogue: Epilogue | None = None,
 ) -> torch.Tensor:
     """Validates, plans, runs; on a GPU also remembers the launch, or what else is to be done."""
-    if key:
+    if key and a.layout is b.layout is torch.strided:
         key = (*key, a.data_ptr() & 15, b.data_ptr() & 15)  # says, with the strides, what has to be packed
         recipe = _recipes.get(key)
         if recipe is not None and epilogue is None:
