@@ -124,3 +124,34 @@ def test_main_grad_in_fp32(record):
         want += x.double().sum(0)
     assert layer.weight.grad is None and torch.equal(layer.weight.main_grad.double(), want)
     record.add("autograd", "main_grad", 4)
+
+
+def test_a_replayed_stack_of_layers_gives_the_bits_of_eager_calls():
+    """Kernels of ours and of torch in turn, as in a decode step: split K, an activation, a residual, dependent launches."""
+    torch.manual_seed(0)
+    with torch.inference_mode():
+        layers = [
+            (
+                torch.nn.LayerNorm(2048, device="cuda", dtype=torch.bfloat16),
+                hopper_gemm.nn.Linear(2048, 8192, activation="gelu_tanh", device="cuda", dtype=torch.bfloat16),
+                hopper_gemm.nn.Linear(8192, 2048, device="cuda", dtype=torch.bfloat16),
+            )
+            for _ in range(12)
+        ]
+
+        def step(x):
+            for norm, up, down in layers:
+                x = x + down(up(norm(x)))
+            return x
+
+        inputs = [torch.randn(8, 1, 2048, device="cuda", dtype=torch.bfloat16) for _ in range(20)]
+        held = inputs[0].clone()
+        step(held)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = step(held)
+        for x in inputs:
+            held.copy_(x)
+            graph.replay()
+            assert torch.equal(result, step(x))
