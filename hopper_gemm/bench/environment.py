@@ -34,12 +34,13 @@ def environment(mode: str) -> dict[str, Any]:
 
 
 def command() -> str:
-    """The command line, with programs of this repository by their path in it."""
+    """The command line, with programs of this repository by their path in it and other absolute paths by their name."""
     program = Path(sys.argv[0] or "-c")
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
     if program.name == "__main__.py":
-        return " ".join(["python -m hopper_gemm", *sys.argv[1:]])
+        return " ".join(["python -m hopper_gemm", *words])
     inside = program.resolve().is_relative_to(_ROOT)
-    return " ".join(["python", str(program.resolve().relative_to(_ROOT) if inside else program.name), *sys.argv[1:]])
+    return " ".join(["python", str(program.resolve().relative_to(_ROOT) if inside else program.name), *words])
 
 
 def sources_sha() -> str:
