@@ -61,7 +61,7 @@ def _decode(schedule, tile_m, tile_n, stages, *, build=_bf16, layouts=_LINEAR, *
     return build(schedule, tile_m, tile_n, stages, tile_k=128, layouts=layouts, output="column_major", **rest)
 
 
-# The automatic tiles were picked by a greedy cover of a sweep of 88 candidates over the peers suite and 70 random shapes (one
+# The automatic tiles were picked by a greedy cover of a sweep of 60 candidates over the peers suite and 70 random shapes (one
 # H200, 2026-11-30; benchmarks/results/sweep.json), plus one or two of every schedule. So that suite is not an independent
 # test of this list, nor of the selector fitted to the same sweep.
 _SIXTEEN_BIT = _flat(

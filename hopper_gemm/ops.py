@@ -80,7 +80,6 @@ def matmul(
         accumulate: "fp16" sums fp16 inputs in fp16 (less exact); otherwise sums are fp32 (int32 for integers).
         precision: "tf32" multiplies float32 inputs in tf32, "fp32" keeps their bits (3xTF32); None: as torch's switches
             (allow_tf32, fp32_precision) say.
-            (allow_tf32, fp32_precision) say.
         use_fast_accum: leaves fp8 sums in the tensor core, which keeps 13 bits below the largest term; otherwise they move
             to fp32 every 128 of K. As torch._scaled_mm.
         deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)

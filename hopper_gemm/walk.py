@@ -39,7 +39,7 @@ def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int
     """Numbers of slices of K worth a prediction: none, or as many as bring the tiles near half the SMs, all of them, or
     twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp)."""
     least = MIN_SLICE_BYTES // kernel.element_bytes
-    if problem.batches > 1 or kernel.accumulator != "f32" or 2 * tiles > 4 * sms // 3 or problem.k < 2 * least:
+    if problem.batches > 1 or kernel.accumulator != "f32" or 3 * tiles > 2 * sms or problem.k < 2 * least:
         return [1]
     step = 16 // kernel.element_bytes
     legal = [s for s in range(2, MAX_SLICES + 1) if problem.k % (s * step) == 0 and problem.k // s >= least]

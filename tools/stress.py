@@ -1,4 +1,4 @@
-"""Random kernels and shapes on eight CUDA streams at once, for as long as asked; every result against float64.
+"""Random bf16 and fp16 kernels and shapes on eight CUDA streams at once, for as long as asked; every result against float64.
 
     python tools/stress.py --seconds 120 --seed 1 --json stress.json
 
