@@ -38,7 +38,7 @@ build: $(SETUP)
 	@$(PY) -c "import hopper_gemm as h; k = h.kernels(); c = sum(x.compiled for x in k); \
 	print(f'hopper_gemm: {c} kernels for the GPU, {sum(x.emulated for x in k)} for the emulator' + ('' if c else ' (nvcc was not found)'))"
 
-lint: $(SETUP)
+lint: $(SETUP) format-check
 	$(PY) tools/lint.py
 	$(PY) -m ruff check .
 	$(PY) -m mypy

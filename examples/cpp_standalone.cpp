@@ -36,7 +36,8 @@ double largest_error(const std::vector<float>& out, int64_t m, int64_t n, int64_
 }
 
 #if defined(WITH_CUDA_RUNTIME)
-void run_on_gpu(int id, Problem problem, std::vector<float>& out, const std::vector<uint16_t>& a, const std::vector<uint16_t>& b) {
+void run_on_gpu(int id, Problem problem, std::vector<float>& out, const std::vector<uint16_t>& a,
+                const std::vector<uint16_t>& b) {
   void *device_a, *device_b, *device_out;
   const size_t out_bytes = out.size() * sizeof(float);
   cudaMalloc(&device_a, a.size() * 2);
@@ -61,7 +62,8 @@ int main() {
   int id = -1;
   for (size_t i = 0; i < kernels().size() && id < 0; ++i) {
     const KernelConfig& c = kernels()[i].config;
-    if (c.a_type == DataType::bf16 && c.a_major == Major::k && c.b_major == Major::k && c.uses_tma()) id = static_cast<int>(i);
+    if (c.a_type == DataType::bf16 && c.a_major == Major::k && c.b_major == Major::k && c.uses_tma())
+      id = static_cast<int>(i);
   }
   if (id < 0) return std::puts("this build has no bf16 'tn' kernel"), 1;
 
@@ -71,9 +73,20 @@ int main() {
     for (int64_t i = 0; i < k; ++i) a[row * k + i] = to_bf16(a_at(row, i));
   for (int64_t column = 0; column < n; ++column)
     for (int64_t i = 0; i < k; ++i) b[column * k + i] = to_bf16(b_at(i, column));
-  const Problem problem{.m = m, .n = n, .k = k, .a_type = DataType::bf16, .b_type = DataType::bf16, .output = DataType::f32,
-                        .a = a.data(), .a_pitch = k, .a_major = Major::k,
-                        .b = b.data(), .b_pitch = k, .b_major = Major::k, .out = out.data(), .out_pitch = n};
+  const Problem problem{.m = m,
+                        .n = n,
+                        .k = k,
+                        .a_type = DataType::bf16,
+                        .b_type = DataType::bf16,
+                        .output = DataType::f32,
+                        .a = a.data(),
+                        .a_pitch = k,
+                        .a_major = Major::k,
+                        .b = b.data(),
+                        .b_pitch = k,
+                        .b_major = Major::k,
+                        .out = out.data(),
+                        .out_pitch = n};
   try {
     const char* machine = "the emulator";
 #if defined(WITH_CUDA_RUNTIME)

@@ -15,11 +15,23 @@ using namespace hopper_gemm;
 
 // 128 x 160 tiles are in no manifest: two consumer warpgroups on alternating tiles, five stages of 36 KB.
 struct MyKernel {
-  static constexpr KernelConfig config = {
-      .schedule = Schedule::pingpong, .a_type = DataType::f16, .b_type = DataType::f16, .accumulator = DataType::f32,
-      .a_major = Major::k, .b_major = Major::k, .tile_m = 128, .tile_n = 160, .tile_k = 64,
-      .cluster_m = 1, .cluster_n = 1, .stages = 5, .consumers = 2,
-      .a_swizzle = Swizzle::b128, .b_swizzle = Swizzle::b128, .store = Store::direct, .mmas_in_flight = 1};
+  static constexpr KernelConfig config = {.schedule = Schedule::pingpong,
+                                          .a_type = DataType::f16,
+                                          .b_type = DataType::f16,
+                                          .accumulator = DataType::f32,
+                                          .a_major = Major::k,
+                                          .b_major = Major::k,
+                                          .tile_m = 128,
+                                          .tile_n = 160,
+                                          .tile_k = 64,
+                                          .cluster_m = 1,
+                                          .cluster_n = 1,
+                                          .stages = 5,
+                                          .consumers = 2,
+                                          .a_swizzle = Swizzle::b128,
+                                          .b_swizzle = Swizzle::b128,
+                                          .store = Store::direct,
+                                          .mmas_in_flight = 1};
 };
 constexpr KernelConfig kConfig = MyKernel::config;
 static_assert(config_rule(kConfig) == ConfigRule::valid);
@@ -34,15 +46,17 @@ void require(bool good, const char* what) {
 TensorMap tensor_map(void* address, uint64_t rows, uint64_t columns, const OperandTile& tile) {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found;
-  require(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found) == cudaSuccess,
-          "finding cuTensorMapEncodeTiled");
+  require(
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found) == cudaSuccess,
+      "finding cuTensorMapEncodeTiled");
   const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry);
   const cuuint64_t extent[] = {columns, rows}, pitch[] = {columns * sizeof(float16)};
   const cuuint32_t box[] = {static_cast<cuuint32_t>(tile.span()), static_cast<cuuint32_t>(tile.rows())}, strides[] = {1, 1};
   TensorMap map;
-  require(encode(reinterpret_cast<CUtensorMap*>(&map), CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, address, extent, pitch, box, strides,
-                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS, "cuTensorMapEncodeTiled");
+  require(encode(reinterpret_cast<CUtensorMap*>(&map), CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, address, extent, pitch, box,
+                 strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS,
+          "cuTensorMapEncodeTiled");
   return map;
 }
 
@@ -50,7 +64,8 @@ TensorMap tensor_map(void* address, uint64_t rows, uint64_t columns, const Opera
 
 int main() {
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return std::puts("own_kernel: compiled; no GPU to run it on"), 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
+    return std::puts("own_kernel: compiled; no GPU to run it on"), 0;
 
   const int m = 300, n = 320, k = 256;
   const float16 one = {0x3C00}, two = {0x4000};  // so every element of the product is 2 * k
@@ -58,7 +73,8 @@ int main() {
   std::vector<float> host_out(m * n, -1.0f);
   void *a, *b, *out;
   require(cudaMalloc(&a, m * k * 2) == cudaSuccess && cudaMalloc(&b, n * k * 2) == cudaSuccess &&
-              cudaMalloc(&out, m * n * sizeof(float)) == cudaSuccess, "cudaMalloc");
+              cudaMalloc(&out, m * n * sizeof(float)) == cudaSuccess,
+          "cudaMalloc");
   cudaMemcpy(a, host_a.data(), m * k * 2, cudaMemcpyHostToDevice);
   cudaMemcpy(b, host_b.data(), n * k * 2, cudaMemcpyHostToDevice);
 
@@ -68,13 +84,15 @@ int main() {
   params.a = a, params.b = b, params.out = out;
   params.a_pitch = k, params.b_pitch = k, params.out_pitch = n;
   params.m = m, params.n = n, params.k = k;
-  params.order = {.tiles_m = ceil_div(m, kConfig.tile_m), .tiles_n = ceil_div(n, kConfig.tile_n), .group = 8, .raster = Raster::along_m};
+  params.order = {
+      .tiles_m = ceil_div(m, kConfig.tile_m), .tiles_n = ceil_div(n, kConfig.tile_n), .group = 8, .raster = Raster::along_m};
   params.out_type = DataType::f32;
   params.store = Store::direct;
   params.out_pairs = true;
 
   const int tiles = params.order.tiles_m * params.order.tiles_n;  // fewer than SMs here, so one tile each
-  require(cudaFuncSetAttribute(gemm_kernel<MyKernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, kConfig.shared_bytes()) == cudaSuccess,
+  require(cudaFuncSetAttribute(gemm_kernel<MyKernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, kConfig.shared_bytes()) ==
+              cudaSuccess,
           "raising the shared-memory limit");
   gemm_kernel<MyKernel><<<tiles, kConfig.threads(), kConfig.shared_bytes()>>>(params);
   require(cudaDeviceSynchronize() == cudaSuccess, "the kernel");

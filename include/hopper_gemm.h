@@ -57,7 +57,7 @@ struct Copy {
   int element_bytes;  // 1, 2 or 4
   int64_t rows, columns;
   Side source, target;
-  int64_t padded_columns = 0;  // the target's columns from `columns` up to here are zeroed
+  int64_t padded_columns = 0;                  // the target's columns from `columns` up to here are zeroed
   int64_t batches[kBatchDims] = {1, 1, 1, 1};  // outermost first
   // float32: each row becomes three of padded_columns, the parts of a left or a right operand of a 3xTF32 product.
   enum class Split : int { none, left, right } split = Split::none;
@@ -66,9 +66,9 @@ struct Copy {
 // Run-time choices. All but `slices` leave every bit as it is.
 struct LaunchOptions {
   Raster raster = Raster::along_m;
-  int group = 8;          // tile rows (or columns) walked together, in clusters
-  int max_ctas = 0;       // 0: what the device can hold; smaller values leave SMs free (persistent schedules)
-  int slices = 1;         // equal parts of K, multiplied side by side and added up in order by a second launch
+  int group = 8;              // tile rows (or columns) walked together, in clusters
+  int max_ctas = 0;           // 0: what the device can hold; smaller values leave SMs free (persistent schedules)
+  int slices = 1;             // equal parts of K, multiplied side by side and added up in order by a second launch
   void* workspace = nullptr;  // split_k_bytes() of memory on the device, 16-byte aligned, if slices > 1
 };
 
@@ -77,20 +77,20 @@ int64_t split_k_bytes(const Problem& problem, int slices);
 
 // What a launch would be or was: for explain() and tests.
 struct LaunchShape {
-  int64_t grid;     // CTAs
-  int cluster;      // CTAs per cluster
-  int threads;      // per CTA
-  int shared_bytes; // dynamic, per CTA
+  int64_t grid;      // CTAs
+  int cluster;       // CTAs per cluster
+  int threads;       // per CTA
+  int shared_bytes;  // dynamic, per CTA
   int tiles_m, tiles_n;
-  Store store;      // the path the epilogue takes for this problem
+  Store store;  // the path the epilogue takes for this problem
 };
 
 struct KernelInfo {
   std::string name;
   KernelConfig config;
-  bool compiled;         // for the GPU
-  bool emulated;         // for the emulator
-  bool automatic;        // may be chosen by the selector (false: ablation kernels)
+  bool compiled;   // for the GPU
+  bool emulated;   // for the emulator
+  bool automatic;  // may be chosen by the selector (false: ablation kernels)
 };
 
 const std::vector<KernelInfo>& kernels();
@@ -110,8 +110,8 @@ LaunchShape launch_shape(int id, const Problem& problem, const LaunchOptions& op
 void copy(const std::vector<Copy>& copies, void* stream);
 
 struct DeviceInfo {
-  bool available;       // a Hopper GPU with a driver that can run this build
-  std::string reason;   // if not, why, in a sentence
+  bool available;      // a Hopper GPU with a driver that can run this build
+  std::string reason;  // if not, why, in a sentence
   std::string name;
   int sm_count, major, minor, driver_version, runtime_version;
   int64_t l2_bytes;
@@ -127,17 +127,17 @@ KernelResources kernel_resources(int id, int device);
 // --- the emulator: host memory, this process, no GPU
 struct EmulatorOptions {
   uint64_t seed = 0;
-  int sm_count = 4;       // CTAs that can be resident at once (rounded down to clusters; at least one cluster)
-  bool timed = false;     // virtual clock instead of random interleaving: for timelines
+  int sm_count = 4;    // CTAs that can be resident at once (rounded down to clusters; at least one cluster)
+  bool timed = false;  // virtual clock instead of random interleaving: for timelines
   bool trace = false;
   bool protocol_only = false;  // no arithmetic: element (m, n) of the result is emulator::protocol_value(m, n), times the
                                // share of K that was multiplied for it
   bool keep_findings = false;  // return the findings instead of throwing them
 };
 struct TraceEvent {
-  int64_t begin, end;     // virtual cycles (timed) or scheduler steps
+  int64_t begin, end;  // virtual cycles (timed) or scheduler steps
   int cta, warpgroup, tile;
-  int activity;           // arch::Activity
+  int activity;  // arch::Activity
 };
 // What one warpgroup waited for or had in flight, beside the activities of its trace.
 enum class SpanKind : int { wait, transfer, mma, store };
@@ -151,11 +151,11 @@ struct EmulatorReport {
   std::vector<TraceEvent> trace;
   std::vector<TraceSpan> spans;
   int64_t steps = 0;
-  int64_t stmatrix_rows = 0, stmatrix_cycles = 0;  // 16-byte rows written, cycles they took: 8 rows a cycle without bank conflicts
+  int64_t stmatrix_rows = 0,
+          stmatrix_cycles = 0;  // 16-byte rows written, cycles they took: 8 rows a cycle without bank conflicts
 };
 // Throws Error(runtime) with the findings if there are any.
-EmulatorReport gemm_emulated(int id, const Problem& problem, const LaunchOptions& options,
-                             const EmulatorOptions& emulator);
+EmulatorReport gemm_emulated(int id, const Problem& problem, const LaunchOptions& options, const EmulatorOptions& emulator);
 EmulatorReport copy_emulated(const std::vector<Copy>& copies, const EmulatorOptions& emulator);
 
 }  // namespace hopper_gemm

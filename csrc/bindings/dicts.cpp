@@ -133,7 +133,8 @@ py::dict report_dict(const EmulatorReport& report) {
 
 KernelConfig config_of(const py::dict& fields) {
   const auto field = [&](const char* name) {
-    if (!fields.contains(name)) throw Error(Error::Kind::value, text("a config needs the field '", name, "' (see manifest.Row)"));
+    if (!fields.contains(name))
+      throw Error(Error::Kind::value, text("a config needs the field '", name, "' (see manifest.Row)"));
     return fields[name];
   };
   const auto word = [&](const char* name) { return field(name).template cast<std::string>(); };

@@ -17,8 +17,8 @@ using c10::DispatchKeySet;
 // carries (whether they matter is asked below), and the views that the kernel's own checks refuse with a sentence.
 constexpr DispatchKeySet kOrdinary =
     DispatchKeySet({DispatchKey::Dense, DispatchKey::Sparse, DispatchKey::SparseCsr, DispatchKey::Quantized,
-                    DispatchKey::NestedTensor, DispatchKey::MkldnnCPU, DispatchKey::BackendSelect, DispatchKey::ADInplaceOrView,
-                    DispatchKey::Negative, DispatchKey::Conjugate, DispatchKey::ZeroTensor}) |
+                    DispatchKey::NestedTensor, DispatchKey::MkldnnCPU, DispatchKey::BackendSelect,
+                    DispatchKey::ADInplaceOrView, DispatchKey::Negative, DispatchKey::Conjugate, DispatchKey::ZeroTensor}) |
     c10::autograd_dispatch_keyset;
 
 // Functionality bits lie above the backend bits.
@@ -41,7 +41,8 @@ Work work_of(PyObject* const* arguments, Py_ssize_t count) {
       return Work::more;  // a subclass: torch asks its __torch_function__ or __torch_dispatch__
     }
     const at::Tensor& tensor = THPVariable_Unpack(argument);
-    if (has_more_than((tensor.key_set() | local.included_) - local.excluded_, kOrdinary) || tensor.is_meta()) return Work::more;
+    if (has_more_than((tensor.key_set() | local.included_) - local.excluded_, kOrdinary) || tensor.is_meta())
+      return Work::more;
     if (below_autograd) continue;
     if (tensor._fw_grad(0).defined()) return Work::more;
     if (grad_mode && tensor.requires_grad()) work = Work::recording;

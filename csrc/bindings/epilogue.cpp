@@ -13,10 +13,13 @@ using Kind = Error::Kind;
 Scale scale_of(const std::optional<at::Tensor>& given, const char* name, const at::Tensor& out, int dim) {
   if (!given) return {};
   check_place(*given, name, out);
-  if (given->scalar_type() != at::kFloat) throw Error(Kind::type, text(name, " is ", given->scalar_type(), ", expected float32"));
+  if (given->scalar_type() != at::kFloat)
+    throw Error(Kind::type, text(name, " is ", given->scalar_type(), ", expected float32"));
   if (given->numel() == 1) return {.data = given->const_data_ptr<float>(), .stride = 0};
   if (out.dim() != 2 || given->numel() != out.size(dim) || given->dim() != 2 || given->size(dim) != out.size(dim))
-    throw Error(Kind::value, text(name, " has shape ", given->sizes(), ", expected one element or, for two matrices, one for each index of dimension ", dim, " of out"));
+    throw Error(Kind::value,
+                text(name, " has shape ", given->sizes(),
+                     ", expected one element or, for two matrices, one for each index of dimension ", dim, " of out"));
   return {.data = given->const_data_ptr<float>(), .stride = given->stride(dim)};
 }
 
@@ -48,7 +51,8 @@ EpilogueOptions options_of(const EpilogueTensors& given, const Product& product,
     if (!tensor) return {};
     const Matrices& lies = product.addends.at(next++);
     if (!lies.regular)
-      throw Error(Kind::value, text("the batch dimensions of ", name, " do not follow each other at one stride, as a launch needs"));
+      throw Error(Kind::value,
+                  text("the batch dimensions of ", name, " do not follow each other at one stride, as a launch needs"));
     return {tensor->const_data_ptr(), output_type(*tensor, name), lies.row_stride, lies.column_stride, lies.batch_stride};
   };
   EpilogueOptions options{.alpha = static_cast<float>(given.alpha),

@@ -33,7 +33,8 @@ struct Key {
     if (dims > kMaxDims) return false;
     const auto device = tensor->device();
     words[count++] = dims | int64_t{static_cast<uint8_t>(tensor->scalar_type())} << 8 |
-                     int64_t{static_cast<uint8_t>(device.type())} << 16 | int64_t{static_cast<uint8_t>(device.index())} << 24;
+                     int64_t{static_cast<uint8_t>(device.type())} << 16 |
+                     int64_t{static_cast<uint8_t>(device.index())} << 24;
     const auto sizes = tensor->sizes(), strides = tensor->strides();
     for (int64_t d = 0; d < dims; ++d) words[count++] = sizes[d], words[count++] = strides[d];
     return true;
@@ -95,7 +96,8 @@ class Launches {
     const auto found = known_.find(key);
     if (found == known_.end()) return nullptr;
     const Launch& launch = found->second;
-    const auto a_address = reinterpret_cast<uintptr_t>(a.const_data_ptr()), b_address = reinterpret_cast<uintptr_t>(b.const_data_ptr());
+    const auto a_address = reinterpret_cast<uintptr_t>(a.const_data_ptr()),
+               b_address = reinterpret_cast<uintptr_t>(b.const_data_ptr());
     if (((a_address | b_address) & 15) != 0 || a_address == 0 || b_address == 0) return nullptr;
     if (given == nullptr) {
       const at::Tensor out = empty(launch, a.device());
@@ -112,13 +114,20 @@ class Launches {
     return arguments[2];
   }
 
-  void remember(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& out, const at::Tensor& written, int id,
-                int raster, int group, int max_ctas, bool exchanged, int slices) {
+  void remember(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& out, const at::Tensor& written,
+                int id, int raster, int group, int max_ctas, bool exchanged, int slices) {
     Key key;
     if (!key.add(&a) || !key.add(&b) || !key.add(out ? &*out : nullptr)) return;
     if (known_.size() >= kMaxLaunches) known_.clear();
-    const Launch launch = {id, problem_of(id, a, b, written, exchanged, nullptr), options_of(raster, group, max_ctas, slices), exchanged,
-                           c10::DimVector(written.sizes()), written.scalar_type(), span_bytes(a), span_bytes(b), span_bytes(written)};
+    const Launch launch = {id,
+                           problem_of(id, a, b, written, exchanged, nullptr),
+                           options_of(raster, group, max_ctas, slices),
+                           exchanged,
+                           c10::DimVector(written.sizes()),
+                           written.scalar_type(),
+                           span_bytes(a),
+                           span_bytes(b),
+                           span_bytes(written)};
     known_.insert_or_assign(key, launch);
   }
 
@@ -169,7 +178,8 @@ PyObject* call(PyObject* capsule, PyObject* const* arguments, Py_ssize_t count) 
 void define_launches(py::module_& m) {
   static PyMethodDef method{"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call)), METH_FASTCALL,
                             "(a, b, out): the result of a product seen before, or None"};
-  py::class_<Launches, std::shared_ptr<Launches>>(m, "Launches", "Products seen before, by sizes, strides, types and devices")
+  py::class_<Launches, std::shared_ptr<Launches>>(m, "Launches",
+                                                  "Products seen before, by sizes, strides, types and devices")
       .def(py::init<py::object>(), py::arg("launch") = py::none())
       .def("remember", &Launches::remember, py::arg("a"), py::arg("b"), py::arg("out"), py::arg("written"), py::arg("id"),
            py::arg("raster"), py::arg("group"), py::arg("max_ctas"), py::arg("exchanged"), py::arg("slices"))

@@ -94,7 +94,8 @@ Product Product::exchanged() const {
 
 Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, const std::vector<at::Tensor>& addends) {
   const auto refuse = [&] {
-    throw Error(Error::Kind::value, text("shapes do not fit out = a @ b: a ", shape_text(a), ", b ", shape_text(b), ", out ", shape_text(out)));
+    throw Error(Error::Kind::value,
+                text("shapes do not fit out = a @ b: a ", shape_text(a), ", b ", shape_text(b), ", out ", shape_text(out)));
   };
   if (a.dim() == 0 || b.dim() == 0) refuse();
   const bool a_vector = a.dim() == 1, b_vector = b.dim() == 1;
@@ -118,7 +119,8 @@ Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& o
     View rows_a = va, rows_out = vout;
     std::vector<View> rows_added = added;
     // One and the same row again and again is no matrix with a pitch: it stays a batch.
-    if (fold(rows_a) && fold(rows_out) && rows_a.matrices.row_stride != 0 && std::all_of(rows_added.begin(), rows_added.end(), fold)) {
+    if (fold(rows_a) && fold(rows_out) && rows_a.matrices.row_stride != 0 &&
+        std::all_of(rows_added.begin(), rows_added.end(), fold)) {
       va = rows_a, vout = rows_out, added = rows_added;
       product.m *= product.batches;
       product.batches = 1;

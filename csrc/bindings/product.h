@@ -27,6 +27,7 @@ struct Product {
 };
 
 // Throws Error(value) if the shapes do not fit torch.matmul's rules. `addends` have out's shape (strides may be 0).
-Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, const std::vector<at::Tensor>& addends = {});
+Product product_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out,
+                   const std::vector<at::Tensor>& addends = {});
 
 }  // namespace hopper_gemm

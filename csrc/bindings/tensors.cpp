@@ -11,7 +11,8 @@ using Kind = Error::Kind;
 
 void check_tensor(const at::Tensor& tensor, const char* name) {
   if (tensor.is_neg())
-    throw Error(Kind::type, text(name, " is a view with its negative bit set, which kernels do not read: pass .resolve_neg()"));
+    throw Error(Kind::type,
+                text(name, " is a view with its negative bit set, which kernels do not read: pass .resolve_neg()"));
 }
 
 // float32 operands are multiplied as tf32.
@@ -29,11 +30,12 @@ void* address_of(const at::Tensor& tensor) {
 int64_t pitch_of(const Matrices& m, int64_t rows, int64_t columns, bool along_columns, const char* name, const char* major) {
   const int64_t contiguous = along_columns ? m.column_stride : m.row_stride, extent = along_columns ? columns : rows;
   if (!m.regular)
-    throw Error(Kind::value, text("the batch dimensions of ", name, " do not follow each other at one stride, as a launch needs"));
+    throw Error(Kind::value,
+                text("the batch dimensions of ", name, " do not follow each other at one stride, as a launch needs"));
   if (contiguous != 1 && extent > 1)
-    throw Error(Kind::value, text(name, " is (", rows, ", ", columns, ") with strides (", m.row_stride, ", ", m.column_stride,
-                                  "), not contiguous along dimension ", along_columns ? 1 : 0, " as the kernel reads it (", major,
-                                  "-major): choose a kernel of another layout"));
+    throw Error(Kind::value, text(name, " is (", rows, ", ", columns, ") with strides (", m.row_stride, ", ",
+                                  m.column_stride, "), not contiguous along dimension ", along_columns ? 1 : 0,
+                                  " as the kernel reads it (", major, "-major): choose a kernel of another layout"));
   return along_columns ? m.row_stride : m.column_stride;
 }
 
@@ -50,8 +52,10 @@ DataType output_type(const at::Tensor& tensor, const char* name) {
     case at::kByte: return DataType::u8;
     case at::kInt: return DataType::s32;
     default:
-      throw Error(Kind::type, text(name, " has dtype ", c10::toString(tensor.scalar_type()),
-                                   ": kernels take bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, int8 and uint8, and write int32"));
+      throw Error(
+          Kind::type,
+          text(name, " has dtype ", c10::toString(tensor.scalar_type()),
+               ": kernels take bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, int8 and uint8, and write int32"));
   }
 }
 
@@ -63,11 +67,13 @@ void check_place(const at::Tensor& tensor, const char* name, const at::Tensor& o
 
 Copy copy_of(const at::Tensor& source, const at::Tensor& target, int64_t padded, int split) {
   const int64_t dims = source.dim();
-  if (dims < 2 || dims > 2 + Copy::kBatchDims || source.sizes() != target.sizes() || source.scalar_type() != target.scalar_type())
+  if (dims < 2 || dims > 2 + Copy::kBatchDims || source.sizes() != target.sizes() ||
+      source.scalar_type() != target.scalar_type())
     throw Error(Kind::value, text("a copy takes two tensors of one dtype and one shape of 2 to ", 2 + Copy::kBatchDims,
                                   " dimensions, got ", source.sizes(), " and ", target.sizes()));
   if (source.device() != target.device())
-    throw Error(Kind::runtime, text("source is on ", source.device(), ", target on ", target.device(), ": expected one device"));
+    throw Error(Kind::runtime,
+                text("source is on ", source.device(), ", target on ", target.device(), ": expected one device"));
   Copy copy = {};
   copy.element_bytes = static_cast<int>(source.element_size());
   copy.rows = source.size(dims - 2);
@@ -95,7 +101,8 @@ Problem problem_of(int id, const at::Tensor& a, const at::Tensor& b, const at::T
   check_tensor(b, "b");
   check_tensor(out, "out");
   if (a.device() != b.device() || a.device() != out.device())
-    throw Error(Kind::runtime, text("a is on ", a.device(), ", b on ", b.device(), ", out on ", out.device(), ": expected one device"));
+    throw Error(Kind::runtime,
+                text("a is on ", a.device(), ", b on ", b.device(), ", out on ", out.device(), ": expected one device"));
   const Product given = product_of(a, b, out, addends_of(epilogue, out)), product = exchanged ? given.exchanged() : given;
   const auto& [batches, m, n, k, pa, pb, pout, folded, addends] = product;
   const bool a_k = config.a_major == Major::k, b_k = config.b_major == Major::k, row_major = config.is_row_major();

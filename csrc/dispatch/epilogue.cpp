@@ -16,12 +16,14 @@ std::optional<Error> check_addend(const char* name, const Addend& addend) {
   if (reinterpret_cast<uintptr_t>(addend.data) % bytes)
     return Error(Kind::value, text(name, " is not aligned to its elements of ", bytes, " bytes"));
   if (addend.row_stride < 0 || addend.column_stride < 0)
-    return Error(Kind::value, text(name, " has strides (", addend.row_stride, ", ", addend.column_stride, "): they must not be negative"));
+    return Error(Kind::value, text(name, " has strides (", addend.row_stride, ", ", addend.column_stride,
+                                   "): they must not be negative"));
   return {};
 }
 
 std::optional<Error> check_scale(const char* name, const float* data, int64_t stride) {
-  if (reinterpret_cast<uintptr_t>(data) % sizeof(float)) return Error(Kind::value, text(name, " is not aligned to its floats"));
+  if (reinterpret_cast<uintptr_t>(data) % sizeof(float))
+    return Error(Kind::value, text(name, " is not aligned to its floats"));
   if (stride < 0) return Error(Kind::value, text(name, " has a stride of ", stride, ": it must not be negative"));
   return {};
 }
@@ -34,9 +36,11 @@ std::optional<Error> check_epilogue(const KernelConfig& config, const Problem& p
   if (config.accumulator == DataType::s32)
     return Error(Kind::not_implemented, "integer sums are stored as they are: epilogue options are for floating-point sums");
   if (!config.takes_options())
-    return Error(Kind::value, "the kernel is an ablation without epilogue options: choose the one whose name lacks _unfused");
+    return Error(Kind::value,
+                 "the kernel is an ablation without epilogue options: choose the one whose name lacks _unfused");
   if (static_cast<int>(e.activation) < 0 || static_cast<int>(e.activation) >= kActivations)
-    return Error(Kind::value, text("activation ", static_cast<int>(e.activation), " does not exist: there are ", kActivations));
+    return Error(Kind::value,
+                 text("activation ", static_cast<int>(e.activation), " does not exist: there are ", kActivations));
   if (auto error = check_addend("c", e.c)) return error;
   if (auto error = check_addend("bias", e.bias)) return error;
   if (auto error = check_addend("residual", e.residual)) return error;

@@ -30,7 +30,8 @@ std::string driver_reason(DeviceInfo& info) {
 std::string device_reason(DeviceInfo& info, int device) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0)) return "no GPU is visible (see CUDA_VISIBLE_DEVICES)";
+  if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0))
+    return "no GPU is visible (see CUDA_VISIBLE_DEVICES)";
   if (code != cudaSuccess) return text("the CUDA driver failed: ", cudaGetErrorString(code));
   if (device < 0 || device >= count || device >= kMaxDevices)
     return text("there is no CUDA device ", device, ": ", count, count == 1 ? " is" : " are", " visible");

@@ -45,8 +45,8 @@ void launch_pack(const PackParams& params, int element_bytes, void* stream) {
 void clear(const Problem& p, void* stream) {
   const size_t bytes = element_bytes(p.output);
   for (int64_t batch = 0; batch < p.batches; ++batch)
-    check(cudaMemset2DAsync(static_cast<char*>(p.out) + batch * p.out_batch * bytes, p.out_pitch * bytes, 0, p.stored_columns() * bytes,
-                            p.stored_rows(), static_cast<cudaStream_t>(stream)),
+    check(cudaMemset2DAsync(static_cast<char*>(p.out) + batch * p.out_batch * bytes, p.out_pitch * bytes, 0,
+                            p.stored_columns() * bytes, p.stored_rows(), static_cast<cudaStream_t>(stream)),
           "clearing the output");
 }
 

@@ -17,7 +17,8 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
     check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &address, 12000, cudaEnableDefault, &result),
           "looking up cuTensorMapEncodeTiled");
     if (result != cudaDriverEntryPointSuccess || address == nullptr)
-      throw Error(Error::Kind::runtime, "the NVIDIA driver has no cuTensorMapEncodeTiled: update it to one for CUDA 12 or later");
+      throw Error(Error::Kind::runtime,
+                  "the NVIDIA driver has no cuTensorMapEncodeTiled: update it to one for CUDA 12 or later");
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(address);
   }();
   return function;
@@ -35,8 +36,8 @@ CUtensorMapDataType map_type(DataType type) {
 }
 
 CUtensorMapSwizzle map_swizzle(Swizzle swizzle) {
-  constexpr CUtensorMapSwizzle swizzles[] = {CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_32B, CU_TENSOR_MAP_SWIZZLE_64B,
-                                             CU_TENSOR_MAP_SWIZZLE_128B};
+  constexpr CUtensorMapSwizzle swizzles[] = {CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_32B,
+                                             CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_SWIZZLE_128B};
   return swizzles[static_cast<int>(swizzle)];
 }
 
@@ -50,20 +51,23 @@ TensorMap encode(const TensorMapSpec& spec) {
   const cuuint64_t extent[] = {spec.extent[0], spec.extent[1], spec.batches}, pitch[] = {spec.pitch_bytes, spec.batch_bytes};
   const cuuint32_t box[] = {spec.box[0], spec.box[1], 1}, element_strides[] = {1, 1, 1};
   const auto attempt = [&] {
-    return encoder()(&map, map_type(spec.type), 3, spec.address, extent, pitch, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                     map_swizzle(spec.swizzle), kPromotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return encoder()(&map, map_type(spec.type), 3, spec.address, extent, pitch, box, element_strides,
+                     CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(spec.swizzle), kPromotion,
+                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   };
   CUresult code = attempt();
-  if (code == CUDA_ERROR_INVALID_CONTEXT) {  // a thread that never made a CUDA call, such as autograd's: it has no context yet
+  if (code ==
+      CUDA_ERROR_INVALID_CONTEXT) {  // a thread that never made a CUDA call, such as autograd's: it has no context yet
     int device = 0;
     check(cudaGetDevice(&device), "asking for the current CUDA device");
     check(cudaSetDevice(device), "making the tensors' device current");
     code = attempt();
   }
   if (code != CUDA_SUCCESS)
-    throw Error(Error::Kind::runtime, text("cuTensorMapEncodeTiled refused (CUresult ", static_cast<int>(code), ") extent ", extent[0],
-                                           " x ", extent[1], " x ", extent[2], ", pitch ", pitch[0], " bytes, ", pitch[1], " bytes between matrices, box ", box[0], " x ", box[1],
-                                           ", swizzle ", swizzle_span_bytes(spec.swizzle), " bytes, address ", spec.address));
+    throw Error(Error::Kind::runtime, text("cuTensorMapEncodeTiled refused (CUresult ", static_cast<int>(code), ") extent ",
+                                           extent[0], " x ", extent[1], " x ", extent[2], ", pitch ", pitch[0], " bytes, ",
+                                           pitch[1], " bytes between matrices, box ", box[0], " x ", box[1], ", swizzle ",
+                                           swizzle_span_bytes(spec.swizzle), " bytes, address ", spec.address));
   TensorMap result;
   std::memcpy(&result, &map, sizeof(result));
   return result;
@@ -73,8 +77,14 @@ TensorMap encode(const TensorMapSpec& spec) {
 struct Key {
   uint64_t words[8];
   explicit Key(const TensorMapSpec& s)
-      : words{reinterpret_cast<uint64_t>(s.address), s.extent[0], s.extent[1], s.pitch_bytes,
-              uint64_t{s.box[0]} << 32 | s.box[1], static_cast<uint64_t>(s.type) << 8 | static_cast<uint64_t>(s.swizzle), s.batches, s.batch_bytes} {}
+      : words{reinterpret_cast<uint64_t>(s.address),
+              s.extent[0],
+              s.extent[1],
+              s.pitch_bytes,
+              uint64_t{s.box[0]} << 32 | s.box[1],
+              static_cast<uint64_t>(s.type) << 8 | static_cast<uint64_t>(s.swizzle),
+              s.batches,
+              s.batch_bytes} {}
   bool operator==(const Key& other) const { return std::memcmp(words, other.words, sizeof(words)) == 0; }
   uint64_t hash() const {
     uint64_t h = 0;

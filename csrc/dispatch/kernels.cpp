@@ -31,8 +31,9 @@ int find_kernel(const std::string& name) {
 const KernelEntry& entry_at(int id) {
   const KernelTable table = kernel_table();
   if (id < 0 || id >= table.count)
-    throw Error(Error::Kind::value, text("kernel id ", id, " does not exist: this build has ", table.count,
-                                         " kernels, 0 to ", table.count - 1, "; find_kernel(name) returns -1 for one it lacks"));
+    throw Error(Error::Kind::value,
+                text("kernel id ", id, " does not exist: this build has ", table.count, " kernels, 0 to ", table.count - 1,
+                     "; find_kernel(name) returns -1 for one it lacks"));
   return table.entries[id];
 }
 
@@ -40,7 +41,8 @@ const KernelEntry& compiled_entry(int id) {
   const KernelEntry& entry = entry_at(id);
   if (entry.device_function == nullptr)
     throw Error(Error::Kind::runtime,
-                text("kernel ", entry.name, " is not compiled for the GPU: this build has the emulator only. "
+                text("kernel ", entry.name,
+                     " is not compiled for the GPU: this build has the emulator only. "
                      "Build again where nvcc 13 is found (CUDACXX, CUDA_HOME or PATH), with -DHG_CUDA=ON to insist"));
   return entry;
 }

@@ -12,7 +12,8 @@ namespace hopper_gemm {
 namespace {
 
 Problem checked(const KernelEntry& entry, const Problem& problem) {
-  if (auto error = check_problem(entry.config, problem)) throw Error(error->kind, text(error->what(), " (kernel ", entry.name, ")"));
+  if (auto error = check_problem(entry.config, problem))
+    throw Error(error->kind, text(error->what(), " (kernel ", entry.name, ")"));
   return with_legal_pitches(problem);
 }
 
@@ -30,7 +31,8 @@ GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, 
 // Whether the memory of A, from its first element to its last, and that of B have a part in common.
 bool operands_overlap(const Problem& p) {
   const auto end = [&](const void* data, int64_t pitch, int64_t batch, int64_t rows, int64_t columns) {
-    return static_cast<const char*>(data) + ((p.batches - 1) * batch + (rows - 1) * pitch + columns) * element_bytes(p.a_type);
+    return static_cast<const char*>(data) +
+           ((p.batches - 1) * batch + (rows - 1) * pitch + columns) * element_bytes(p.a_type);
   };
   const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
   return p.b < end(p.a, p.a_pitch, p.a_batch, a_k ? p.m : p.k, a_k ? p.k : p.m) &&
@@ -41,10 +43,12 @@ void clear_on_host(const Problem& p) {
   const int64_t bytes = element_bytes(p.output);
   for (int64_t batch = 0; batch < p.batches; ++batch)
     for (int64_t row = 0; row < p.stored_rows(); ++row)
-      std::memset(static_cast<char*>(p.out) + (batch * p.out_batch + row * p.out_pitch) * bytes, 0, p.stored_columns() * bytes);
+      std::memset(static_cast<char*>(p.out) + (batch * p.out_batch + row * p.out_pitch) * bytes, 0,
+                  p.stored_columns() * bytes);
 }
 
-void check_slices(const KernelEntry& entry, const Problem& problem, const LaunchOptions& options, bool has_workspace = true) {
+void check_slices(const KernelEntry& entry, const Problem& problem, const LaunchOptions& options,
+                  bool has_workspace = true) {
   std::string error = slices_error(entry.config, problem, options.slices);
   if (error.empty() && has_workspace && options.slices > 1 &&
       (options.workspace == nullptr || reinterpret_cast<uintptr_t>(options.workspace) % 16))
@@ -144,10 +148,15 @@ EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& 
   if (options.slices == 1) return report;
   const SliceSumLaunch sum = slice_sum(whole, problem);
   emulator::MemoryMap memory;
-  memory.reads.push_back({"the slices", problem.out, 4, {{problem.batches, problem.out_batch}, {problem.stored_rows(), problem.out_pitch},
-                                                        {problem.stored_columns(), 1}}});
-  memory.writes.push_back({"the output", whole.out, element_bytes(whole.output), {{whole.stored_rows(), whole.out_pitch},
-                                                                                 {whole.stored_columns(), 1}}});
+  memory.reads.push_back(
+      {"the slices",
+       problem.out,
+       4,
+       {{problem.batches, problem.out_batch}, {problem.stored_rows(), problem.out_pitch}, {problem.stored_columns(), 1}}});
+  memory.writes.push_back({"the output",
+                           whole.out,
+                           element_bytes(whole.output),
+                           {{whole.stored_rows(), whole.out_pitch}, {whole.stored_columns(), 1}}});
   emulator::Launch launch = emulated_launch(sum.entry, sum.shape);
   launch.memory = &memory;
   const EmulatorReport second = run_in_emulator(launch, sum.params, emulator, sum.entry.name);

@@ -26,12 +26,13 @@ void set_batches(TensorMapSpec& spec, int64_t batches, int64_t batch_stride) {
 TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* address, DataType type, int64_t mn, int64_t k,
                            int64_t pitch, int64_t batches, int64_t batch_stride) {
   const int64_t inner = tile.major == Major::k ? k : mn, outer = tile.major == Major::k ? mn : k;
-  TensorMapSpec spec = {.address = const_cast<void*>(address),
-          .type = type,
-          .extent = {static_cast<uint64_t>(std::max<int64_t>(inner, 1)), static_cast<uint64_t>(std::max<int64_t>(outer, 1))},
-          .pitch_bytes = static_cast<uint64_t>(pitch * element_bytes(type)),
-          .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows() / sharers)},
-          .swizzle = tile.swizzle};
+  TensorMapSpec spec = {
+      .address = const_cast<void*>(address),
+      .type = type,
+      .extent = {static_cast<uint64_t>(std::max<int64_t>(inner, 1)), static_cast<uint64_t>(std::max<int64_t>(outer, 1))},
+      .pitch_bytes = static_cast<uint64_t>(pitch * element_bytes(type)),
+      .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows() / sharers)},
+      .swizzle = tile.swizzle};
   set_batches(spec, batches, batch_stride);
   return spec;
 }
@@ -73,11 +74,11 @@ TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& p) {
 
 TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& p) {
   TensorMapSpec spec = {.address = p.out,
-          .type = p.output,
-          .extent = {static_cast<uint64_t>(p.stored_columns()), static_cast<uint64_t>(p.stored_rows())},
-          .pitch_bytes = static_cast<uint64_t>(p.out_pitch * element_bytes(p.output)),
-          .box = {static_cast<uint32_t>(config.panel_columns()), static_cast<uint32_t>(config.panel_rows())},
-          .swizzle = config.panel_swizzle()};
+                        .type = p.output,
+                        .extent = {static_cast<uint64_t>(p.stored_columns()), static_cast<uint64_t>(p.stored_rows())},
+                        .pitch_bytes = static_cast<uint64_t>(p.out_pitch * element_bytes(p.output)),
+                        .box = {static_cast<uint32_t>(config.panel_columns()), static_cast<uint32_t>(config.panel_rows())},
+                        .swizzle = config.panel_swizzle()};
   set_batches(spec, p.batches, p.out_batch);
   return spec;
 }
@@ -102,7 +103,8 @@ GemmParams make_params(const Problem& p, const TileOrder& order, Store store) {
   params.out_type = p.output;
   params.store = store;
   params.epilogue = epilogue_params(p);
-  params.out_pairs = p.out_pitch % 2 == 0 && params.out_batch % 2 == 0 && reinterpret_cast<uintptr_t>(p.out) % (2 * element_bytes(p.output)) == 0;
+  params.out_pairs = p.out_pitch % 2 == 0 && params.out_batch % 2 == 0 &&
+                     reinterpret_cast<uintptr_t>(p.out) % (2 * element_bytes(p.output)) == 0;
   return params;
 }
 

@@ -38,7 +38,8 @@ PackJob job_of(Copy c) {
   // Pieces run along the dimension that is contiguous in the target, or else in the source.
   const auto along_rows = [](const Copy::Side& side) { return side.row_stride == 1 && side.column_stride != 1; };
   const bool target_has_one = c.target.column_stride == 1 || c.target.row_stride == 1;
-  if (c.padded_columns <= c.columns && c.split == Copy::Split::none && along_rows(target_has_one ? c.target : c.source)) c = turned(c), c.padded_columns = 0;
+  if (c.padded_columns <= c.columns && c.split == Copy::Split::none && along_rows(target_has_one ? c.target : c.source))
+    c = turned(c), c.padded_columns = 0;
   PackJob job = {};
   job.source = c.source.data;
   job.target = c.target.data;
@@ -56,9 +57,11 @@ PackJob job_of(Copy c) {
   job.gathers = rows_are_near(job.from);
   job.staged = job.gathers != rows_are_near(job.to);
   if (job.rows > 0 && job.padded_columns > 0) {
-    int64_t tiles = ceil_div(job.rows, int64_t{16}) * ceil_div(job.padded_columns, int64_t{8} * kPieceBytes / c.element_bytes);
+    int64_t tiles =
+        ceil_div(job.rows, int64_t{16}) * ceil_div(job.padded_columns, int64_t{8} * kPieceBytes / c.element_bytes);
     for (const int extent : job.batches) tiles *= extent;
-    if (tiles > (int64_t{1} << 30)) throw Error(Error::Kind::value, text("copy: ", tiles, " tiles are more than one launch can have"));
+    if (tiles > (int64_t{1} << 30))
+      throw Error(Error::Kind::value, text("copy: ", tiles, " tiles are more than one launch can have"));
     count_tiles(job, kPieceBytes / c.element_bytes);
   }
   return job;

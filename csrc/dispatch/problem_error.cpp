@@ -27,8 +27,9 @@ struct Operand {
 
 std::optional<Error> check_operand(const Operand& o, DataType type) {
   if (o.major != o.kernel_major)
-    return Error(Kind::value, text(o.name, " is ", o.major == Major::k ? "K" : o.mn_name, "-major, the kernel reads it ",
-                                   o.kernel_major == Major::k ? "K" : o.mn_name, "-major: choose a kernel of the other layout"));
+    return Error(Kind::value,
+                 text(o.name, " is ", o.major == Major::k ? "K" : o.mn_name, "-major, the kernel reads it ",
+                      o.kernel_major == Major::k ? "K" : o.mn_name, "-major: choose a kernel of the other layout"));
   if (o.contiguous() == 0 || o.rows() == 0) return {};
   if (o.address == nullptr)
     return Error(Kind::value, text(o.name, " has no memory (address 0): wrapper tensors have none; pass the tensor inside"));
@@ -37,15 +38,17 @@ std::optional<Error> check_operand(const Operand& o, DataType type) {
     return Error(Kind::value, text(o.name, " starts ", address % kAccessBytes, " bytes after a multiple of ", kAccessBytes,
                                    ": its address must be a multiple of ", kAccessBytes, " bytes; copy it to a new tensor"));
   if (o.batches > 1 && (o.batch < 0 || o.batch * bytes % kAccessBytes || o.batch * bytes >= int64_t{1} << 40))
-    return Error(Kind::value, text("the matrices of ", o.name, " are ", o.batch, " elements = ", o.batch * bytes,
-                                   " bytes apart: it must be a multiple of ", kAccessBytes, " bytes, 0 or more and below 2^40"));
+    return Error(Kind::value,
+                 text("the matrices of ", o.name, " are ", o.batch, " elements = ", o.batch * bytes,
+                      " bytes apart: it must be a multiple of ", kAccessBytes, " bytes, 0 or more and below 2^40"));
   if (o.rows() == 1) return {};
   // Rows may overlap (a sliding window), but TMA has no stride of 0.
   if (o.pitch <= 0 || o.pitch * bytes % kAccessBytes || o.pitch * bytes >= int64_t{1} << 40)
-    return Error(Kind::value, text(o.name, " has a stride of ", o.pitch, " elements = ", o.pitch * bytes,
-                                   " bytes between rows: it must be a multiple of ", kAccessBytes, " bytes (", kAccessBytes / bytes,
-                                   " elements), above 0 and below 2^40; pad ", o.major == Major::k ? "K" : o.mn_name, " to ",
-                                   (o.contiguous() + kAccessBytes / bytes - 1) / (kAccessBytes / bytes) * (kAccessBytes / bytes)));
+    return Error(Kind::value,
+                 text(o.name, " has a stride of ", o.pitch, " elements = ", o.pitch * bytes,
+                      " bytes between rows: it must be a multiple of ", kAccessBytes, " bytes (", kAccessBytes / bytes,
+                      " elements), above 0 and below 2^40; pad ", o.major == Major::k ? "K" : o.mn_name, " to ",
+                      (o.contiguous() + kAccessBytes / bytes - 1) / (kAccessBytes / bytes) * (kAccessBytes / bytes)));
   return {};
 }
 
@@ -89,10 +92,11 @@ std::optional<Error> check_problem(const KernelConfig& config, const Problem& p)
   if (auto error = check_output(p)) return error;
   if (auto error = check_epilogue(config, p)) return error;
   const int64_t tiles = tiles_along(p.m, config.tile_m, config.cluster_m) *
-                        tiles_along(p.n, config.tile_n, config.cluster_n) * config.cluster_k * (p.batches > 1 ? p.batches : 1);
+                        tiles_along(p.n, config.tile_n, config.cluster_n) * config.cluster_k *
+                        (p.batches > 1 ? p.batches : 1);
   if (tiles > kMaxExtent)
-    return Error(Kind::value, text("the output has ", tiles, " tiles, more than ", kMaxExtent,
-                                   ": choose a kernel with a larger tile"));
+    return Error(Kind::value,
+                 text("the output has ", tiles, " tiles, more than ", kMaxExtent, ": choose a kernel with a larger tile"));
   return {};
 }
 

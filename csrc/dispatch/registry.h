@@ -8,8 +8,8 @@ namespace hopper_gemm {
 struct KernelEntry {
   const char* name;
   KernelConfig config;
-  const void* device_function;                  // host stub of gemm_kernel<K> compiled by nvcc; null if not compiled
-  void (*emulated_function)(const GemmParams&); // gemm_kernel<K> compiled for the emulator; null if not built
+  const void* device_function;                   // host stub of gemm_kernel<K> compiled by nvcc; null if not compiled
+  void (*emulated_function)(const GemmParams&);  // gemm_kernel<K> compiled for the emulator; null if not built
   bool automatic;
 };
 

@@ -13,19 +13,23 @@ int64_t workspace_pitch(const Problem& p) { return (p.stored_columns() + 3) / 4 
 
 const KernelEntry& slice_sum_entry(OutputOrder order) {
   static const KernelEntry entries[] = {
-      {"add_slices_row_major", slice_sum_config(OutputOrder::row_major), compiled::add_slices_function(OutputOrder::row_major),
-       emulated::add_slices_function(OutputOrder::row_major), false},
-      {"add_slices_column_major", slice_sum_config(OutputOrder::column_major), compiled::add_slices_function(OutputOrder::column_major),
-       emulated::add_slices_function(OutputOrder::column_major), false}};
+      {"add_slices_row_major", slice_sum_config(OutputOrder::row_major),
+       compiled::add_slices_function(OutputOrder::row_major), emulated::add_slices_function(OutputOrder::row_major), false},
+      {"add_slices_column_major", slice_sum_config(OutputOrder::column_major),
+       compiled::add_slices_function(OutputOrder::column_major), emulated::add_slices_function(OutputOrder::column_major),
+       false}};
   return entries[order == OutputOrder::row_major ? 0 : 1];
 }
 
-int64_t split_k_bytes(const Problem& p, int slices) { return slices <= 1 ? 0 : slices * p.stored_rows() * workspace_pitch(p) * 4; }
+int64_t split_k_bytes(const Problem& p, int slices) {
+  return slices <= 1 ? 0 : slices * p.stored_rows() * workspace_pitch(p) * 4;
+}
 
 std::string slices_error(const KernelConfig& config, const Problem& p, int slices) {
   if (slices < 1) return text("slices is ", slices, ": expected 1 (K is not split) or more");
   if (slices == 1) return "";
-  if (config.accumulator != DataType::f32) return text("K is split for f32 sums only, this kernel sums in ", name_of(config.accumulator));
+  if (config.accumulator != DataType::f32)
+    return text("K is split for f32 sums only, this kernel sums in ", name_of(config.accumulator));
   if (p.batches != 1) return text("K is split for one product at a time, this is a batch of ", p.batches);
   if (p.k % slices) return text("K = ", p.k, " does not fall into ", slices, " equal slices");
   const int64_t k = p.k / slices, bytes = k * element_bytes(p.a_type);

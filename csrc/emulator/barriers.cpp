@@ -90,9 +90,9 @@ Mbarrier& barrier_at(Cta& cta, uint32_t address, const char* what, Line line) {
   std::memcpy(&tag, shared_bytes_at(cta, address), sizeof tag);
   const uint64_t index = tag - kTag;
   if (index >= cta.barriers.size() || cta.barriers[index].address != address)
-    fail(Finding::bad_barrier,
-         std::string(what) + " at " + place(line) + ": shared byte " + std::to_string(address - kSharedStart) + " of CTA " +
-         std::to_string(cta.block) + " holds no initialised barrier (never initialised, or overwritten by data)");
+    fail(Finding::bad_barrier, std::string(what) + " at " + place(line) + ": shared byte " +
+                                   std::to_string(address - kSharedStart) + " of CTA " + std::to_string(cta.block) +
+                                   " holds no initialised barrier (never initialised, or overwritten by data)");
   return cta.barriers[index];
 }
 
@@ -177,7 +177,8 @@ void barrier_arrive_cluster(uint64_t& state, uint32_t rank, Line line) {
   Cta& cta = *thread.cta;
   const uint32_t address = window_address(cta, &state, "barrier_arrive_cluster", line);
   if (rank >= cta.cluster->ctas.size())
-    fail(Finding::out_of_bounds, "barrier_arrive_cluster at " + place(line) + ": the cluster has no rank " + std::to_string(rank));
+    fail(Finding::out_of_bounds,
+         "barrier_arrive_cluster at " + place(line) + ": the cluster has no rank " + std::to_string(rank));
   Cta& target = *cta.cluster->ctas[rank];
   if (target.exited) {
     report(Finding::exit,
@@ -196,17 +197,17 @@ void barrier_arrive_cluster(uint64_t& state, uint32_t rank, Line line) {
   target.must_know("arrivals of another CTA", arrival, line);
   ++target.inbound;
   ++thread.remote_arrivals;
-  machine->scheduler.post(machine->scheduler.now() + costs::kRemoteArrive, [&target, &thread, address, line,
-                                                                               known = thread.clock] {
-    --target.inbound;
-    --thread.remote_arrivals;
-    if (thread.waiting.on == Waiting::On::remote_arrivals && thread.remote_arrivals == 0) {
-      thread.waiting.on = Waiting::On::nothing;
-      machine->scheduler.make_ready(thread);
-    }
-    if (target.exited) return;  // reported when it exited
-    arrive(target, barrier_at(target, address, "barrier_arrive_cluster", line), who(thread), known, line);
-  });
+  machine->scheduler.post(
+      machine->scheduler.now() + costs::kRemoteArrive, [&target, &thread, address, line, known = thread.clock] {
+        --target.inbound;
+        --thread.remote_arrivals;
+        if (thread.waiting.on == Waiting::On::remote_arrivals && thread.remote_arrivals == 0) {
+          thread.waiting.on = Waiting::On::nothing;
+          machine->scheduler.make_ready(thread);
+        }
+        if (target.exited) return;  // reported when it exited
+        arrive(target, barrier_at(target, address, "barrier_arrive_cluster", line), who(thread), known, line);
+      });
 }
 
 void barrier_wait(uint64_t& state, uint32_t parity, arch::WaitPoint point, Line line) {
@@ -236,8 +237,8 @@ void barrier_wait(uint64_t& state, uint32_t parity, arch::WaitPoint point, Line 
     barrier.observers.push_back({&thread, seen, line});
   }
   if (thread.lane == 0 && machine->scheduler.clock() > begin)
-    add_span(SpanKind::wait, *thread.cta, thread.warpgroup->index,
-             static_cast<int>(point.wait) * kSpanStages + point.stage, begin, machine->scheduler.clock());
+    add_span(SpanKind::wait, *thread.cta, thread.warpgroup->index, static_cast<int>(point.wait) * kSpanStages + point.stage,
+             begin, machine->scheduler.clock());
 }
 
 }  // namespace hopper_gemm::emulator

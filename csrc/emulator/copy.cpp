@@ -21,8 +21,8 @@ Origin origin_of(const void* source, uint32_t valid_bytes) {
     const int64_t place = batch < pitch ? offset % pitch_bytes : offset;
     const int64_t matrix = batch > 0 ? place / batch_bytes : 0;
     offset -= matrix * batch_bytes;
-    return {source_of(data), static_cast<int32_t>(offset % pitch_bytes / element), static_cast<int32_t>(offset / pitch_bytes),
-            static_cast<int32_t>(matrix)};
+    return {source_of(data), static_cast<int32_t>(offset % pitch_bytes / element),
+            static_cast<int32_t>(offset / pitch_bytes), static_cast<int32_t>(matrix)};
   };
   // The operand whose start is the nearest one below.
   const bool after_a = params.a != nullptr && params.a_pitch > 0 && source >= params.a;
@@ -39,11 +39,13 @@ void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Li
   Thread& thread = self();
   Cta& cta = *thread.cta;
   const uint32_t address = window_address(cta, destination, "cp_async_16", line);
-  if (address % 16 != 0) fail(Finding::alignment, "cp_async_16 at " + place(line) + ": the destination is not 16-byte aligned");
+  if (address % 16 != 0)
+    fail(Finding::alignment, "cp_async_16 at " + place(line) + ": the destination is not 16-byte aligned");
   if (reinterpret_cast<uintptr_t>(source) % 16 != 0)
     fail(Finding::alignment, "cp_async_16 at " + place(line) + ": the source is not 16-byte aligned");
   check_grid_order("cp_async_16", line);
-  if (valid_bytes > 16) fail(Finding::out_of_bounds, "cp_async_16 at " + place(line) + ": valid_bytes is " + std::to_string(valid_bytes));
+  if (valid_bytes > 16)
+    fail(Finding::out_of_bounds, "cp_async_16 at " + place(line) + ": valid_bytes is " + std::to_string(valid_bytes));
   const uint32_t unit = (address - kSharedStart) / 16;
   const Epoch end = {component_of(cta, thread.copies_component), thread.copy_groups_begun};
   cta.shadow.begin_write(unit, 1, cta.shadow.add(access(Access::By::cp_async, thread, line, end)), thread.clock);
@@ -59,7 +61,8 @@ void check_grid_order(const char* what, Line line) {
   if (!machine->launch.overlaps_previous_grid || self().previous_grid_awaited) return;
   report(Finding::grid_order,
          std::string(what) + " at " + place(line) + " by " + who(self()) +
-             " before wait_for_previous_grid: the grid before this one may still be writing what it reads, or reading what it writes",
+             " before wait_for_previous_grid: the grid before this one may still be writing what it reads, or reading what "
+             "it writes",
          std::string("grid ") + what + place(line));
 }
 
@@ -77,8 +80,8 @@ void cp_async_commit(Line) {
     return;
   }
   Scheduler& scheduler = machine->scheduler;
-  cta.load_port_free = std::max(cta.load_port_free, scheduler.now()) +
-                       static_cast<int64_t>(group->copies.size() * 16 / costs::kPortBytes);
+  cta.load_port_free =
+      std::max(cta.load_port_free, scheduler.now()) + static_cast<int64_t>(group->copies.size() * 16 / costs::kPortBytes);
   scheduler.post(cta.load_port_free + costs::kLoadLatency, [&thread, &cta, group] {
     if (cta.exited) return;
     for (const CopyGroup::Copy& copy : group->copies) {
@@ -119,14 +122,14 @@ void cp_async_wait(int groups, Line line) {
 void async_proxy_fence(Line) {
   tick(costs::kBarrier);
   Thread& thread = self();
-  for (const uint32_t unit : thread.unfenced)
-    thread.cta->shadow.fence(unit, static_cast<uint16_t>(thread.view.thread));
+  for (const uint32_t unit : thread.unfenced) thread.cta->shadow.fence(unit, static_cast<uint16_t>(thread.view.thread));
   thread.unfenced.clear();
 }
 
 void poisoned_accumulator(Line line) {
   report(Finding::accumulator,
-         "accumulator read before the wgmma_wait that covers it, or before anything was written to it, by " + who(self()) + " at " + place(line),
+         "accumulator read before the wgmma_wait that covers it, or before anything was written to it, by " + who(self()) +
+             " at " + place(line),
          "poison" + place(line));
 }
 
@@ -200,8 +203,9 @@ void store_global(void* address, const void* value, int bytes, Line line) {
 void check_thread_exit(Thread& thread) {
   if (!thread.store_groups.empty() || thread.open_stores)
     report(Finding::exit,
-           who(thread) + " exits without tma_store_wait_read<0> after its TMA stores: their shared memory may be reused "
-                         "first",
+           who(thread) +
+               " exits without tma_store_wait_read<0> after its TMA stores: their shared memory may be reused "
+               "first",
            "exit stores");
   if (!thread.bindings.empty())
     report(Finding::exit, who(thread) + " exits with wgmma groups that no wgmma_wait covers", "exit wgmma");

@@ -10,9 +10,9 @@ constexpr int kIssue = 8;           // wgmma, TMA and cp.async issue
 constexpr int kRegister = 2;        // elect, shuffles
 constexpr int kStmatrix = 100;
 constexpr int kStoreGlobal = 40;
-constexpr int kLoadLatency = 800;   // TMA and cp.async
+constexpr int kLoadLatency = 800;  // TMA and cp.async
 constexpr int kStoreLatency = 500;
-constexpr int kPortBytes = 64;      // a cycle and CTA, loads and stores each: the L2 port of an SM
+constexpr int kPortBytes = 64;  // a cycle and CTA, loads and stores each: the L2 port of an SM
 
 constexpr int wgmma_cycles(int n) { return n / 2; }
 

@@ -19,7 +19,8 @@ Epoch next_access(Thread& thread) {
 
 uint32_t unit_of(const Cta& cta, const void* pointer, const char* what, Line line) {
   const uint32_t address = window_address(cta, pointer, what, line);
-  if (address % 16 != 0) fail(Finding::alignment, std::string(what) + " at " + place(line) + ": the address is not 16-byte aligned");
+  if (address % 16 != 0)
+    fail(Finding::alignment, std::string(what) + " at " + place(line) + ": the address is not 16-byte aligned");
   return (address - kSharedStart) / 16;
 }
 

@@ -14,9 +14,9 @@ namespace hopper_gemm::emulator {
 struct TensorMapSpec {
   void* address;
   DataType type;
-  uint64_t extent[2];     // elements, innermost first
-  uint64_t pitch_bytes;   // of dimension 1
-  uint32_t box[2];        // elements
+  uint64_t extent[2];    // elements, innermost first
+  uint64_t pitch_bytes;  // of dimension 1
+  uint32_t box[2];       // elements
   Swizzle swizzle;
   uint64_t batches = 1;
   uint64_t batch_bytes = 16;  // of dimension 2
@@ -28,10 +28,10 @@ TensorMap encode_tensor_map(const TensorMapSpec& spec);
 struct Launch {
   void (*kernel)(const GemmParams&);
   int64_t grid;
-  int cluster;       // CTAs per cluster, 1-D: CTA i belongs to cluster i / cluster
+  int cluster;  // CTAs per cluster, 1-D: CTA i belongs to cluster i / cluster
   int threads;
   int shared_bytes;
-  int entry_registers;   // per thread, for the setmaxnreg pool
+  int entry_registers;  // per thread, for the setmaxnreg pool
   bool is_persistent;
   OutputOrder output = OutputOrder::row_major;
   bool overlaps_previous_grid = false;  // launched with programmatic stream serialization, as the library's kernels are

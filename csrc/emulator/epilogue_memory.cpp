@@ -32,7 +32,8 @@ EpilogueMemory::EpilogueMemory(const GemmParams& params, int64_t stored_rows, in
   add("scale_a", e.scale_a.data, 4, {{params.m, e.scale_a.stride}});
   add("scale_b", e.scale_b.data, 4, {{params.n, e.scale_b.stride}});
   add("scale_result", e.scale_result, 4, {});
-  const int64_t elements = (params.order.batches - 1) * params.out_batch + (stored_rows - 1) * params.out_pitch + stored_columns;
+  const int64_t elements =
+      (params.order.batches - 1) * params.out_batch + (stored_rows - 1) * params.out_pitch + stored_columns;
   for (const Footprint& tensor : readable_)
     shares_output_ |= tensor.meets(params.out, elements * element_bytes(params.out_type));
 }
@@ -62,8 +63,8 @@ void EpilogueMemory::write(const void* address, int64_t bytes, const char* what,
     const auto read = reads_.find(at);
     if (read == reads_.end() || (read->second.block == side.block && read->second.warpgroup == side.warpgroup)) continue;
     report(Finding::overwrite,
-           std::string(what) + " at " + place(line) + " by " + who(self()) + " writes an element that " + describe(read->second) +
-               " reads as an addend: nothing orders the two",
+           std::string(what) + " at " + place(line) + " by " + who(self()) + " writes an element that " +
+               describe(read->second) + " reads as an addend: nothing orders the two",
            "output write" + place(line));
   }
 }

@@ -25,7 +25,7 @@ class EpilogueMemory {
 
  private:
   std::vector<Footprint> readable_;
-  bool shares_output_ = false;                           // else nothing below is kept
+  bool shares_output_ = false;                          // else nothing below is kept
   std::unordered_map<uintptr_t, Side> reads_, writes_;  // by address: the last one
 };
 

@@ -26,8 +26,8 @@ class Footprint {
 
   std::string name_;
   const char* begin_;
-  int64_t span_ = 0;           // bytes from the first element's start to the last one's end
-  std::vector<bool> bytes_;    // empty for spans too large to list
+  int64_t span_ = 0;         // bytes from the first element's start to the last one's end
+  std::vector<bool> bytes_;  // empty for spans too large to list
 };
 
 // What a launch may touch besides what a GEMM's parameters say.

@@ -36,14 +36,15 @@ void SharedShadow::hazard(Finding kind, const char* rule, uint32_t unit, uint32_
   // One broken rule shows at thousands of units: only the first is put into words.
   if (!machine->hazards.insert({rule, later.line.line(), earlier.line.line()}).second) return;
   const std::string text = std::string(rule) + ": " + describe(later) + " after " + describe(earlier) +
-                           name_of_epoch(earlier.end, block_) + ", at shared byte " + std::to_string(unit * 16) + " of CTA " +
-                           std::to_string(block_);
+                           name_of_epoch(earlier.end, block_) + ", at shared byte " + std::to_string(unit * 16) +
+                           " of CTA " + std::to_string(block_);
   report(kind, text, std::string(rule) + place(later.line) + place(earlier.line));
 }
 
 void SharedShadow::check_overwrite(uint32_t unit, uint32_t index, const Clock& clock) const {
   const Unit& u = units_[unit];
-  if (u.writes != 0) return hazard(Finding::overwrite, "writes bytes that another operation in flight writes", unit, index, u.writer);
+  if (u.writes != 0)
+    return hazard(Finding::overwrite, "writes bytes that another operation in flight writes", unit, index, u.writer);
   for (const uint32_t reader : u.readers) {
     if (reader == 0 || clock.knows(accesses_[reader].end)) continue;
     if (u.reads != 0)
@@ -65,7 +66,8 @@ void SharedShadow::begin_write(uint32_t unit, uint32_t count, uint32_t index, co
     Unit& u = units_[i];
     check_overwrite(i, index, clock);
     if (u.unfenced && by_tma)
-      hazard(Finding::proxy_fence, "missing async_proxy_fence between an ordinary write and an asynchronous one", i, index, u.writer);
+      hazard(Finding::proxy_fence, "missing async_proxy_fence between an ordinary write and an asynchronous one", i, index,
+             u.writer);
     ++u.writes;
     u.unfenced = false;
     set_writer(u, index);
@@ -86,7 +88,8 @@ void SharedShadow::begin_read(uint32_t unit, uint32_t count, uint32_t index) {
     Unit& u = units_[i];
     if (u.writes != 0) hazard(Finding::early_read, "reads bytes still in flight", i, index, u.writer);
     if (u.unfenced)
-      hazard(Finding::proxy_fence, "missing async_proxy_fence between an ordinary write and an asynchronous read", i, index, u.writer);
+      hazard(Finding::proxy_fence, "missing async_proxy_fence between an ordinary write and an asynchronous read", i, index,
+             u.writer);
     if (u.writer == 0) hazard(Finding::unwritten_read, "reads shared memory that nothing has written", i, index, 0);
     ++u.reads;
     add_reader(u, index);

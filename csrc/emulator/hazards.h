@@ -56,9 +56,9 @@ class SharedShadow {
  private:
   static constexpr int kReaders = 4;
   struct Unit {
-    uint32_t writer = 0;                        // indices of accesses; 0: none
-    std::array<uint32_t, kReaders> readers{};   // since the last write, the newest of each component
-    uint16_t writes = 0, reads = 0;             // in flight
+    uint32_t writer = 0;                       // indices of accesses; 0: none
+    std::array<uint32_t, kReaders> readers{};  // since the last write, the newest of each component
+    uint16_t writes = 0, reads = 0;            // in flight
     bool unfenced = false;
   };
   void check_overwrite(uint32_t unit, uint32_t index, const Clock& clock) const;

@@ -38,7 +38,10 @@ void thread_main() {
 }  // namespace
 
 Machine::Machine(const Launch& launch, const GemmParams& params, const EmulatorOptions& options)
-    : launch(launch), params(params), options(options), scheduler(options.seed, options.timed),
+    : launch(launch),
+      params(params),
+      options(options),
+      scheduler(options.seed, options.timed),
       epilogue(params, stored_output().first, stored_output().second) {}
 
 Machine::~Machine() {

@@ -39,9 +39,10 @@ void OriginCheck::add(uint32_t unit, int mn, int k) {
 Sum product_of(const OriginCheck& a, const OriginCheck& b, int mma_k, Line line) {
   if (!a.known() || !b.known()) return {};
   if (a.k() != b.k()) {
-    report(Finding::wrong_coordinate,
-           "wgmma at " + place(line) + ": A comes from k " + std::to_string(a.k()) + " and B from k " + std::to_string(b.k()),
-           "k of operands" + place(line));
+    report(
+        Finding::wrong_coordinate,
+        "wgmma at " + place(line) + ": A comes from k " + std::to_string(a.k()) + " and B from k " + std::to_string(b.k()),
+        "k of operands" + place(line));
     return {};
   }
   // An operand that all products of a batch share is matrix 0 for each of them.

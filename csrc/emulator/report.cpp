@@ -58,8 +58,7 @@ std::string waits_on(const Thread& thread) {
           << machine->launch.entry_registers * static_cast<int>(cta.warpgroups.size()) << ")";
       break;
     case On::cta_barrier:
-      out << "waits in cta_sync: " << cta.named[0].waiters.size() << " of " << cta.threads.size()
-          << " threads are there";
+      out << "waits in cta_sync: " << cta.named[0].waiters.size() << " of " << cta.threads.size() << " threads are there";
       break;
     case On::named_barrier:
       out << "waits on named barrier " << w.amount << ": " << cta.named[w.amount].waiters.size() << " of "
@@ -137,11 +136,12 @@ std::string name_of_epoch(const Epoch& epoch, uint32_t block) {
     for (const auto& cta : ctas) {
       for (const Mbarrier& barrier : cta->barriers)
         if (barrier.component == epoch.component)
-          return ", which is over when phase " + std::to_string(epoch.value - 1) + " of " + barrier_name(barrier) + " completes";
+          return ", which is over when phase " + std::to_string(epoch.value - 1) + " of " + barrier_name(barrier) +
+                 " completes";
       for (const Warpgroup& warpgroup : cta->warpgroups)
         if (warpgroup.component == epoch.component)
-          return ", which is over when all warps of warpgroup " + std::to_string(warpgroup.index) + " have waited for wgmma group " +
-                 std::to_string(epoch.value - 1);
+          return ", which is over when all warps of warpgroup " + std::to_string(warpgroup.index) +
+                 " have waited for wgmma group " + std::to_string(epoch.value - 1);
     }
   }
   return "";
@@ -176,8 +176,8 @@ std::string deadlock_text(const Machine& m) {
             groups.push_back(group);
         }
         if (warp.arrived > 0 && by_text.size() > 1 && apart.empty())
-          apart = "\n  The lanes of warp " + std::to_string(warp.index) + " have come apart: " +
-                  std::to_string(warp.arrived) + " are in " + warp.operation +
+          apart = "\n  The lanes of warp " + std::to_string(warp.index) +
+                  " have come apart: " + std::to_string(warp.arrived) + " are in " + warp.operation +
                   ". An arrival by one lane says nothing about the other lanes, unless the warp gathers first "
                   "(elect_one does).";
       }

@@ -11,9 +11,7 @@ namespace hopper_gemm::emulator {
 
 namespace {
 // Heap order: the smallest (time, order) on top.
-constexpr auto later = [](const auto& a, const auto& b) {
-  return a.time != b.time ? a.time > b.time : a.order > b.order;
-};
+constexpr auto later = [](const auto& a, const auto& b) { return a.time != b.time ? a.time > b.time : a.order > b.order; };
 }  // namespace
 
 // How often threads are interrupted and how late agents run differ from seed to seed: some bugs need rare switches and
@@ -96,7 +94,8 @@ Thread& Scheduler::pick_thread() {
     std::pop_heap(ready_.begin(), ready_.end(), later);
   } else {
     uint32_t index = random_.below(static_cast<uint32_t>(ready_.size()));
-    for (int tries = 0; tries < 4 && lags(*ready_[index].thread); ++tries) index = random_.below(static_cast<uint32_t>(ready_.size()));
+    for (int tries = 0; tries < 4 && lags(*ready_[index].thread); ++tries)
+      index = random_.below(static_cast<uint32_t>(ready_.size()));
     std::swap(ready_[index], ready_.back());
   }
   Thread& thread = *ready_.back().thread;

@@ -18,12 +18,12 @@ class Scheduler {
 
   Scheduler(uint64_t seed, bool timed);
 
-  void make_ready(Thread& thread);               // not earlier than now
-  void post(int64_t time, Agent agent);          // an asynchronous operation; random mode ignores the time
-  void tick(int cycles);                         // at the start of every operation of the running thread
-  void block();                                  // the running thread waits; somebody must make it ready
-  void stop() { stopped_ = true; }               // ends loop() at the next switch
-  [[noreturn]] void leave();                     // the running thread never continues
+  void make_ready(Thread& thread);       // not earlier than now
+  void post(int64_t time, Agent agent);  // an asynchronous operation; random mode ignores the time
+  void tick(int cycles);                 // at the start of every operation of the running thread
+  void block();                          // the running thread waits; somebody must make it ready
+  void stop() { stopped_ = true; }       // ends loop() at the next switch
+  [[noreturn]] void leave();             // the running thread never continues
 
   // Runs until nothing can run; `finished` is called for each thread that has returned.
   void loop(const std::function<void(Thread&)>& finished);

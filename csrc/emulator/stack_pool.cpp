@@ -36,8 +36,7 @@ void StackPool::map_more() {
   const size_t stride = kStackBytes + page;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* base = mmap(nullptr, kBatch * stride, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (base == MAP_FAILED)
-    throw Error(Error::Kind::runtime, "emulator: no memory for fiber stacks; use a smaller sm_count");
+  if (base == MAP_FAILED) throw Error(Error::Kind::runtime, "emulator: no memory for fiber stacks; use a smaller sm_count");
   for (int i = 0; i < kBatch; ++i) {
     unsigned char* guard = static_cast<unsigned char*>(base) + i * stride;
     if (mprotect(guard, page, PROT_NONE) != 0)

@@ -11,7 +11,7 @@ class StackPool {
   static constexpr size_t kStackBytes = 64 * 1024;
   static StackPool& instance();
 
-  void* take();            // lowest usable address
+  void* take();  // lowest usable address
   void give(void* stack);
 
  private:

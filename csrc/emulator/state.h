@@ -48,7 +48,7 @@ struct Mbarrier {
     Line line;
   };
   std::vector<Observer> observers;
-  bool named = false;           // a waiter has said which barrier it is
+  bool named = false;  // a waiter has said which barrier it is
   arch::WaitPoint point{};
   std::vector<Thread*> waiters;
 };
@@ -56,8 +56,18 @@ struct Mbarrier {
 // What a blocked thread waits for.
 struct Waiting {
   enum class On : uint8_t {
-    nothing, mbarrier, warp, warpgroup, registers, cta_barrier, named_barrier, cluster_barrier, wgmma, cp_async,
-    store_read, remote_arrivals
+    nothing,
+    mbarrier,
+    warp,
+    warpgroup,
+    registers,
+    cta_barrier,
+    named_barrier,
+    cluster_barrier,
+    wgmma,
+    cp_async,
+    store_read,
+    remote_arrivals
   };
   On on = On::nothing;
   Mbarrier* barrier = nullptr;
@@ -87,7 +97,7 @@ struct StoreGroup {
   };
   std::vector<Store> stores;
   uint32_t number = 0;  // of the thread's groups, from 1
-  int unread = 0;  // stores that still have to read shared memory
+  int unread = 0;       // stores that still have to read shared memory
 };
 
 // Which sum an accumulator holds, if the operands' origins say so: rows m ..., columns n ... of the product, over
@@ -101,7 +111,7 @@ struct Sum {
 struct Accumulator {
   int n = 0;
   DataType type = DataType::f32;  // s32: the floats hold the bits
-  int mma_k = 0;  // elements of K that one wgmma adds
+  int mma_k = 0;                  // elements of K that one wgmma adds
   Sum sum;
   int holders = 0;  // threads and operations that still refer to it
   std::vector<float> values;
@@ -175,21 +185,21 @@ struct WarpgroupOperation {
   int arrived = 0;
   WgmmaCall call{};
   Accumulator* accumulator = nullptr;
-  uint32_t access = 0;                                  // in the CTA's shadow
-  std::vector<std::pair<uint32_t, uint32_t>> written;   // a unit of each write it reads, and the write
-  Sum product;                                          // where in the result, which k, if known
+  uint32_t access = 0;                                 // in the CTA's shadow
+  std::vector<std::pair<uint32_t, uint32_t>> written;  // a unit of each write it reads, and the write
+  Sum product;                                         // where in the result, which k, if known
 };
 
 struct Warpgroup {
   Cta* cta = nullptr;
   int index = 0;
-  int registers = 0;      // per thread
-  int changing = 0;       // threads that have come to setmaxnreg
-  uint64_t changes = 0;   // completed
+  int registers = 0;     // per thread
+  int changing = 0;      // threads that have come to setmaxnreg
+  uint64_t changes = 0;  // completed
   uint64_t first_operation = 0;
   std::deque<WarpgroupOperation> operations;
   int64_t groups_done = 0;
-  int64_t mma_begin = -1;  // when the first wgmma of the running group was issued
+  int64_t mma_begin = -1;             // when the first wgmma of the running group was issued
   uint32_t component = kNoComponent;  // the first of four: groups each warp has waited for
   std::vector<Thread*> waiters;
   std::vector<std::unique_ptr<Accumulator>> accumulators;

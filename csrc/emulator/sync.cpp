@@ -69,7 +69,7 @@ void named_barrier_sync(uint32_t id, uint32_t threads, Line line) {
     fail(Finding::named_barrier, "named_barrier_sync at " + place(line) + ": id " + std::to_string(id) + " is not 1 to 15");
   if (threads == 0 || threads % 32 != 0 || threads > self().cta->threads.size())
     fail(Finding::named_barrier, "named_barrier_sync at " + place(line) + ": " + std::to_string(threads) +
-         " threads is not a multiple of 32 within the CTA");
+                                     " threads is not a multiple of 32 within the CTA");
   sync(id, threads, Waiting::On::named_barrier, line);
 }
 
@@ -78,7 +78,8 @@ void cluster_arrive(Line line) {
   Thread& thread = self();
   Cluster& cluster = *thread.cta->cluster;
   if (thread.cluster_arrived) {
-    report(Finding::named_barrier, "cluster_arrive at " + place(line) + " by " + who(thread) + ": arrives twice without cluster_wait",
+    report(Finding::named_barrier,
+           "cluster_arrive at " + place(line) + " by " + who(thread) + ": arrives twice without cluster_wait",
            "cluster twice" + place(line));
     return;
   }

@@ -28,7 +28,8 @@ void for_each_unit(const TensorMapSpec& spec, int c0, int c1, int c2, uint32_t a
   const bool matrix_inside = c2 >= 0 && c2 < static_cast<int64_t>(spec.batches);
   for_each_box_unit(spec, c0, c1, address, [&](uint32_t offset, int x, int y) {
     const bool row_inside = matrix_inside && y >= 0 && y < static_cast<int64_t>(spec.extent[1]);
-    const int64_t from_origin = c2 * static_cast<int64_t>(spec.batch_bytes) + y * static_cast<int64_t>(spec.pitch_bytes) + static_cast<int64_t>(x) * bytes;
+    const int64_t from_origin = c2 * static_cast<int64_t>(spec.batch_bytes) + y * static_cast<int64_t>(spec.pitch_bytes) +
+                                static_cast<int64_t>(x) * bytes;
     const int64_t first = std::clamp<int64_t>(-int64_t{x}, 0, 16 / bytes);
     const int64_t last = std::clamp<int64_t>(columns - x, 0, 16 / bytes);
     copy(offset, static_cast<unsigned char*>(spec.address) + from_origin, row_inside ? first * bytes : 0,
@@ -87,11 +88,12 @@ const TensorMapSpec* decoded(const TensorMap& map) {
 
 void load_box(const TensorMapSpec& spec, int c0, int c1, int c2, unsigned char* image, uint32_t address) {
   const auto columns = static_cast<int64_t>(spec.extent[0]);
-  for_each_unit(spec, c0, c1, c2, address, columns, [&](uint32_t offset, const unsigned char* global, int64_t first, int64_t last) {
-    if (last - first != 16) std::memset(image + offset, 0, 16);
-    std::memcpy(image + offset + first, global + first, last - first);
-    if (spec.type == DataType::tf32) round_to_tf32(image + offset);
-  });
+  for_each_unit(spec, c0, c1, c2, address, columns,
+                [&](uint32_t offset, const unsigned char* global, int64_t first, int64_t last) {
+                  if (last - first != 16) std::memset(image + offset, 0, 16);
+                  std::memcpy(image + offset + first, global + first, last - first);
+                  if (spec.type == DataType::tf32) round_to_tf32(image + offset);
+                });
 }
 
 void store_box(const TensorMapSpec& spec, int c0, int c1, int c2, const unsigned char* image, uint32_t address) {

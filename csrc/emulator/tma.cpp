@@ -13,7 +13,8 @@ namespace {
 
 const TensorMapSpec& checked_map(const TensorMap& map, const char* what, Line line) {
   const TensorMapSpec* spec = decoded(map);
-  if (spec == nullptr) fail(Finding::out_of_bounds, std::string(what) + " at " + place(line) + ": the tensor map was never encoded");
+  if (spec == nullptr)
+    fail(Finding::out_of_bounds, std::string(what) + " at " + place(line) + ": the tensor map was never encoded");
   return *spec;
 }
 
@@ -22,15 +23,18 @@ uint32_t checked_box(const TensorMapSpec& spec, const void* pointer, const char*
   const Cta& cta = *self().cta;
   const uint32_t address = window_address(cta, pointer, what, line);
   const std::string at = std::string(what) + " at " + place(line) + ": ";
-  if (address - kSharedStart + box_bytes(spec) > cta.shared_bytes) fail(Finding::out_of_bounds, at + "the box does not fit into shared memory");
+  if (address - kSharedStart + box_bytes(spec) > cta.shared_bytes)
+    fail(Finding::out_of_bounds, at + "the box does not fit into shared memory");
   const uint32_t alignment = spec.swizzle == Swizzle::none ? 128 : 8 * swizzle_span_bytes(spec.swizzle);
   const std::string byte = "shared byte " + std::to_string(address - kSharedStart);
   if (address % 128 != 0) fail(Finding::alignment, at + byte + " is not 128-byte aligned");
   if (address % alignment != 0)
-    report(Finding::alignment, at + byte + " is not a multiple of " + std::to_string(alignment) + ", where the swizzle pattern starts",
+    report(Finding::alignment,
+           at + byte + " is not a multiple of " + std::to_string(alignment) + ", where the swizzle pattern starts",
            "box alignment" + place(line));
   if (spec.swizzle != Swizzle::none && box_row_bytes(spec) != static_cast<uint32_t>(swizzle_span_bytes(spec.swizzle)))
-    report(Finding::alignment, at + "a box row of " + std::to_string(box_row_bytes(spec)) + " bytes is not the swizzle span of " +
+    report(Finding::alignment,
+           at + "a box row of " + std::to_string(box_row_bytes(spec)) + " bytes is not the swizzle span of " +
                std::to_string(swizzle_span_bytes(spec.swizzle)) + "; what hardware does then is not known here",
            "box row" + place(line));
   return address;
@@ -41,7 +45,8 @@ uint32_t checked_box(const TensorMapSpec& spec, const void* pointer, const char*
 void check_start(const TensorMapSpec& spec, int c0, int c1, bool is_store, Line line) {
   const bool whole = c0 * element_bytes(spec.type) % 16 == 0, inside = !is_store || (c0 >= 0 && c1 >= 0);
   if (whole && inside) return;
-  fail(Finding::alignment, std::string(is_store ? "tma_store" : "tma_load") + " at " + place(line) + " by " + who(self()) +
+  fail(Finding::alignment,
+       std::string(is_store ? "tma_store" : "tma_load") + " at " + place(line) + " by " + who(self()) +
            ": a box at element " + std::to_string(c0) + ", row " + std::to_string(c1) + " is an illegal instruction: " +
            (whole ? "a store does not start before the tensor" : "it starts at whole 16 bytes of a row"));
 }
@@ -67,10 +72,10 @@ void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_
   Mbarrier& barrier = barrier_at(target, barrier_address, "tma_load", line);
   check_visible(target, barrier, "tma_load", line);
   if (!barrier.fenced)
-    report(Finding::visibility,
-           "tma_load at " + place(line) + ": " + barrier_name(barrier) +
-               " was not made visible to TMA by barrier_init_fence",
-           "load fence" + place(line));
+    report(
+        Finding::visibility,
+        "tma_load at " + place(line) + ": " + barrier_name(barrier) + " was not made visible to TMA by barrier_init_fence",
+        "load fence" + place(line));
   const Epoch end = {component_of(target, barrier.component), static_cast<uint32_t>(barrier.phase + 1)};
   const uint32_t index = target.shadow.add(access(Access::By::tma_load, issuer, line, end));
   target.must_know("TMA load", end, line);
@@ -82,8 +87,8 @@ void load_into(Cta& target, const TensorMapSpec& spec, uint32_t address, uint32_
   std::memset(shared_bytes_at(target, address), 0xFF, bytes);
   ++target.inbound;
   const int64_t time = port_time(target.load_port_free, bytes, costs::kLoadLatency);
-  machine->scheduler.post(time, [&target, &barrier, &issuer, spec, address, unit, bytes, c0, c1, c2, line, phase = barrier.phase,
-                                  begin = machine->scheduler.clock()] {
+  machine->scheduler.post(time, [&target, &barrier, &issuer, spec, address, unit, bytes, c0, c1, c2, line,
+                                 phase = barrier.phase, begin = machine->scheduler.clock()] {
     --target.inbound;
     if (!machine->options.protocol_only) load_box(spec, c0, c1, c2, shared_bytes_at(target, address), address);
     add_span(SpanKind::transfer, target, issuer.warpgroup->index, barrier.named ? barrier.point.stage : 0, begin,
@@ -106,8 +111,9 @@ void check_store_extent(const TensorMapSpec& spec, int c0, Line line) {
   if (spec.address == params.out && params.n > 0 &&
       (static_cast<int64_t>(spec.extent[0]) > columns || static_cast<int64_t>(spec.extent[1]) > rows))
     report(Finding::out_of_bounds,
-           at + " writes through a tensor map of " + std::to_string(spec.extent[1]) + " x " + std::to_string(spec.extent[0]) +
-               ", larger than the output of " + std::to_string(rows) + " x " + std::to_string(columns),
+           at + " writes through a tensor map of " + std::to_string(spec.extent[1]) + " x " +
+               std::to_string(spec.extent[0]) + ", larger than the output of " + std::to_string(rows) + " x " +
+               std::to_string(columns),
            "map extent" + place(line));
 }
 
@@ -124,9 +130,9 @@ uint16_t source_of(const void* address) {
 uint32_t window_address(const Cta& cta, const void* pointer, const char* what, Line line) {
   const uintptr_t offset = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(cta.shared);
   if (offset >= cta.shared_bytes)
-    fail(Finding::out_of_bounds,
-         std::string(what) + " at " + place(line) + " by " + who(self()) + ": the address is not in the CTA's " +
-         std::to_string(cta.shared_bytes) + " bytes of dynamic shared memory");
+    fail(Finding::out_of_bounds, std::string(what) + " at " + place(line) + " by " + who(self()) +
+                                     ": the address is not in the CTA's " + std::to_string(cta.shared_bytes) +
+                                     " bytes of dynamic shared memory");
   return kSharedStart + static_cast<uint32_t>(offset);
 }
 
@@ -139,7 +145,8 @@ void tma_prefetch(const TensorMap& map, Line line) {
   checked_map(map, "tma_prefetch", line);
 }
 
-void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, int c2, uint32_t cta_mask, Line line) {
+void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, int c2, uint32_t cta_mask,
+              Line line) {
   tick(costs::kIssue);
   Cta& cta = *self().cta;
   const TensorMapSpec& spec = checked_map(map, "tma_load", line);
@@ -152,9 +159,8 @@ void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0
     return;
   }
   if (cta_mask == 0 || cta_mask >> cta.cluster->ctas.size() != 0)
-    fail(Finding::out_of_bounds,
-         "tma_load_multicast at " + place(line) + ": mask " + std::to_string(cta_mask) +
-         " names CTAs outside the cluster of " + std::to_string(cta.cluster->ctas.size()));
+    fail(Finding::out_of_bounds, "tma_load_multicast at " + place(line) + ": mask " + std::to_string(cta_mask) +
+                                     " names CTAs outside the cluster of " + std::to_string(cta.cluster->ctas.size()));
   for (size_t rank = 0; rank < cta.cluster->ctas.size(); ++rank)
     if (cta_mask >> rank & 1) load_into(*cta.cluster->ctas[rank], spec, address, barrier_address, c0, c1, c2, line);
 }
@@ -182,7 +188,7 @@ void tma_store(const TensorMap& map, const void* source, int c0, int c1, int c2,
   const int64_t time = port_time(cta.store_port_free, bytes, costs::kStoreLatency);
   // Reading shared memory and writing global memory are two moments; only the first one frees the buffer.
   machine->scheduler.post(time, [&cta, &thread, spec, address, bytes, c0, c1, c2, group = thread.open_stores,
-                                  begin = machine->scheduler.clock()] {
+                                 begin = machine->scheduler.clock()] {
     const unsigned char* image = shared_bytes_at(cta, address);
     std::vector<unsigned char> data(image, image + bytes);
     --group->unread;
@@ -192,9 +198,8 @@ void tma_store(const TensorMap& map, const void* source, int c0, int c1, int c2,
       machine->scheduler.make_ready(thread);
     }
     const int64_t written = machine->scheduler.now() + costs::kStoreLatency;
-    machine->scheduler.post(written, [spec, data = std::move(data), address, c0, c1, c2] {
-      store_box(spec, c0, c1, c2, data.data(), address);
-    });
+    machine->scheduler.post(
+        written, [spec, data = std::move(data), address, c0, c1, c2] { store_box(spec, c0, c1, c2, data.data(), address); });
   });
 }
 

@@ -16,7 +16,8 @@ bool gather_warp(const char* operation, Line line) {
     warp.operation = operation;
     warp.line = line;
   } else if (std::strcmp(warp.operation, operation) != 0 || warp.line.line() != line.line()) {
-    report(Finding::diverged, "diverged warp: " + who(thread) + " executes " + operation + " at " + place(line) +
+    report(Finding::diverged,
+           "diverged warp: " + who(thread) + " executes " + operation + " at " + place(line) +
                " while other lanes execute " + warp.operation + " at " + place(warp.line),
            "diverged" + place(line));
   }
@@ -78,7 +79,8 @@ void count_bank_conflicts(const Warp& warp, int count, Line line) {
     if (cycles >= kTooMany)
       report(Finding::bank_conflict,
              "stmatrix at " + place(line) + " by " + who(self()) + ": " + std::to_string(cycles) +
-                 " of the 8 rows of a matrix share four banks, so it takes " + std::to_string(cycles) + " cycles instead of 1",
+                 " of the 8 rows of a matrix share four banks, so it takes " + std::to_string(cycles) +
+                 " cycles instead of 1",
              "banks" + place(line));
   }
 }
@@ -92,7 +94,8 @@ void stmatrix(void* row, const uint32_t* registers, int count, bool transposed, 
   Cta& cta = *thread.cta;
   if (thread.lane < 8 * count) {
     const uint32_t address = window_address(cta, row, "stmatrix", line);
-    if (address % 16 != 0) fail(Finding::alignment, "stmatrix at " + place(line) + " by " + who(thread) + ": the row is not 16-byte aligned");
+    if (address % 16 != 0)
+      fail(Finding::alignment, "stmatrix at " + place(line) + " by " + who(thread) + ": the row is not 16-byte aligned");
     warp.matrix_rows[thread.lane] = address;
   }
   std::memcpy(warp.matrix_registers[thread.lane].data(), registers, sizeof(uint32_t) * count);
@@ -127,8 +130,8 @@ void change_registers(int registers, bool increase, Line line) {
   Warpgroup& warpgroup = *thread.warpgroup;
   const char* name = increase ? "increase_registers" : "decrease_registers";
   if (registers % 8 != 0 || registers < 24 || registers > 256)
-    fail(Finding::registers, std::string(name) + " at " + place(line) + ": " + std::to_string(registers) +
-         " is not a multiple of 8 in 24..256");
+    fail(Finding::registers,
+         std::string(name) + " at " + place(line) + ": " + std::to_string(registers) + " is not a multiple of 8 in 24..256");
   if (++warpgroup.changing < kWarpgroupThreads) {
     const uint64_t changes = warpgroup.changes;
     while (warpgroup.changes == changes) {

@@ -17,9 +17,7 @@ namespace {
 
 using Kind = WarpgroupOperation::Kind;
 
-int register_count(const Accumulator& accumulator) {
-  return accumulator_registers(accumulator.type, accumulator.n);
-}
+int register_count(const Accumulator& accumulator) { return accumulator_registers(accumulator.type, accumulator.n); }
 
 // The place of register i of thread t in the 64 x n accumulator (PTX ISA, "Register fragments"; f16: the even column).
 int element_of(const Accumulator& accumulator, int t, int i) {
@@ -104,7 +102,7 @@ WarpgroupOperation& next_operation(Kind kind, Line line) {
   WarpgroupOperation& operation = warpgroup.operations[index];
   if (operation.kind != kind || operation.line.line() != line.line())
     fail(Finding::diverged, "diverged warpgroup: " + who(thread) + " executes a wgmma operation at " + place(line) +
-         " where other threads execute " + place(operation.line));
+                                " where other threads execute " + place(operation.line));
   ++operation.arrived;
   return operation;
 }
@@ -126,10 +124,10 @@ void begin_reads(Warpgroup& warpgroup, WarpgroupOperation& operation, int64_t gr
     OriginCheck origins(cta, operation.line, operand, major);
     for_each_operand_unit(Descriptor::decode(bits), major, type, extent, [&](uint32_t address, int mn, int k) {
       if (address < kSharedStart || address - kSharedStart + 16 > cta.shared_bytes)
-        fail(Finding::out_of_bounds,
-             "wgmma at " + place(operation.line) + ": the descriptor of " + operand + " reads element (" +
-                 std::to_string(mn) + ", k " + std::to_string(k) + ") at shared-window address " + std::to_string(address) +
-                 ", outside the CTA's " + std::to_string(cta.shared_bytes) + " bytes from " + std::to_string(kSharedStart));
+        fail(Finding::out_of_bounds, "wgmma at " + place(operation.line) + ": the descriptor of " + operand +
+                                         " reads element (" + std::to_string(mn) + ", k " + std::to_string(k) +
+                                         ") at shared-window address " + std::to_string(address) + ", outside the CTA's " +
+                                         std::to_string(cta.shared_bytes) + " bytes from " + std::to_string(kSharedStart));
       const uint32_t unit = (address - kSharedStart) / 16, writer = cta.shadow.writer(unit);
       const auto known = [writer](const auto& entry) { return entry.second == writer; };
       if (operation.written.empty() || (operation.written.back().second != writer &&
@@ -189,15 +187,17 @@ void bind(WarpgroupOperation& operation, const WgmmaCall& call, uint32_t* regist
       if (operation.accumulator == nullptr) operation.accumulator = binding.accumulator;
       const Accumulator& bound = *binding.accumulator;
       if (operation.accumulator != &bound || bound.n != call.n || bound.type != call.accumulator)
-        fail(Finding::accumulator, "wgmma at " + place(line) + " by " + who(thread) +
-             ": its accumulator is in flight in another shape or another order than that of the other threads");
+        fail(Finding::accumulator,
+             "wgmma at " + place(line) + " by " + who(thread) +
+                 ": its accumulator is in flight in another shape or another order than that of the other threads");
       binding.group = thread.mma_groups;
       return;
     }
   if (operation.accumulator == nullptr) operation.accumulator = free_accumulator(*thread.warpgroup, call);
   ++operation.accumulator->holders;
   if (!thread.mma_fenced)
-    report(Finding::wgmma_fence, "missing wgmma_fence before the wgmma at " + place(line) + " by " + who(thread) +
+    report(Finding::wgmma_fence,
+           "missing wgmma_fence before the wgmma at " + place(line) + " by " + who(thread) +
                ": its accumulator registers may have been written since the last one",
            "wgmma fence" + place(line));
   if (call.accumulate && still_poisoned(*operation.accumulator, registers))
@@ -223,7 +223,7 @@ void wgmma(const WgmmaCall& call, void* registers, Line line) {
   } else if (operation.call.descriptor_a != call.descriptor_a || operation.call.descriptor_b != call.descriptor_b ||
              operation.call.accumulate != call.accumulate) {
     fail(Finding::diverged, "wgmma at " + place(line) + " by " + who(thread) +
-         ": descriptors or the accumulate flag differ within the warpgroup");
+                                ": descriptors or the accumulate flag differ within the warpgroup");
   }
   const bool first = operation.accumulator == nullptr;
   bind(operation, call, static_cast<uint32_t*>(registers), line);
@@ -266,7 +266,8 @@ void wgmma_wait(int groups, Line line) {
     block_on({Waiting::On::wgmma, nullptr, 0, {}, target, line});
   }
   const uint32_t component = component_of(*thread.cta, warpgroup.component, kWarpsPerWarpgroup);
-  thread.clock.raise(component + thread.warp->index % kWarpsPerWarpgroup, static_cast<uint32_t>(std::max<int64_t>(0, target)));
+  thread.clock.raise(component + thread.warp->index % kWarpsPerWarpgroup,
+                     static_cast<uint32_t>(std::max<int64_t>(0, target)));
   // Groups retire for the whole warpgroup when one thread knows: it has issued them as a unit.
   while (!warpgroup.reads.empty() && warpgroup.reads.front().group < target) {
     for (const uint32_t unit : warpgroup.reads.front().units) warpgroup.cta->shadow.end_read(unit, 1);

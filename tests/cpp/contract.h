@@ -24,7 +24,8 @@ HG_DEVICE void multiply(T (&d)[kCount], uint64_t a, uint64_t b) {
 }
 
 template <int kThreads>
-HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
+HG_KERNEL(kThreads)
+every_instruction(HG_PARAM(GemmParams) params) {
   using namespace arch;
   Plan& plan = dynamic_shared<Plan>();
   const uint32_t thread = thread_index();
@@ -77,8 +78,10 @@ HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
   multiply<u8, u8, DataType::s32, 64, Major::k, Major::k>(integers, descriptor, descriptor);
 
   uint32_t packed[4] = {};
-  HG_UNROLL for (int i = 0; i < 2; ++i) packed[i] = pack_bf16x2(floats[2 * i], floats[2 * i + 1]);
-  HG_NO_UNROLL for (int i = 0; i < 2; ++i) packed[2 + i] = pack_f16x2(f16_low(halves[0]), f16_high(halves[0]));
+  HG_UNROLL for (int i = 0; i < 2; ++i)
+    packed[i] = pack_bf16x2(floats[2 * i], floats[2 * i + 1]);
+  HG_NO_UNROLL for (int i = 0; i < 2; ++i)
+    packed[2 + i] = pack_f16x2(f16_low(halves[0]), f16_high(halves[0]));
   stmatrix_x4(plan.data + 16 * thread, packed[0], packed[1], packed[2], packed[3]);
   stmatrix_x2(plan.data + 16 * thread, packed[0], packed[1]);
   stmatrix_x4_transposed(plan.data + 16 * thread, packed[0], packed[1], packed[2], packed[3]);
@@ -101,7 +104,8 @@ HG_KERNEL(kThreads) every_instruction(HG_PARAM(GemmParams) params) {
   packed[1] = pack_bf16x2(exp2(loaded) + bf16_low(bits), reciprocal(loaded));
   store_global(static_cast<uint32_t*>(params.out) + opaque(thread), packed[0] + packed[1]);
   store_global(static_cast<uint16_t*>(params.out) + thread, pack_e4m3x2(floats[0], floats[1]));
-  store_global(static_cast<uint8_t*>(params.out) + thread, static_cast<uint8_t>(pack_e5m2x2(floats[0], float_of_bits(integers[1]))));
+  store_global(static_cast<uint8_t*>(params.out) + thread,
+               static_cast<uint8_t>(pack_e5m2x2(floats[0], float_of_bits(integers[1]))));
 }
 
 }  // namespace hopper_gemm::contract

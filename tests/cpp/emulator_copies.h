@@ -20,8 +20,12 @@ inline uint16_t box_element(const CopyShared& shared, Swizzle swizzle, int row, 
 }
 
 inline TensorMap copy_map(void* data, int columns, int rows, int pitch) {
-  return emulator::encode_tensor_map({data, DataType::bf16, {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows)},
-                                      static_cast<uint64_t>(pitch * 2), {kColumns, kRows}, Swizzle::b128});
+  return emulator::encode_tensor_map({data,
+                                      DataType::bf16,
+                                      {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows)},
+                                      static_cast<uint64_t>(pitch * 2),
+                                      {kColumns, kRows},
+                                      Swizzle::b128});
 }
 
 // Thread 0 loads the box at (k, m) = params.k, params.m; thread 1 checks nothing but writes what it sees to `seen`.
@@ -76,8 +80,14 @@ inline void test_batch() {
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint16_t>(i + 1);
   for (const int matrix : {-1, 0, 2, 3}) {
     GemmParams params{};
-    params.a_map = emulator::encode_tensor_map({data.data(), DataType::bf16, {columns, rows}, columns * 2, {kColumns, kRows},
-                                                Swizzle::b128, batches, distance * 2});
+    params.a_map = emulator::encode_tensor_map({data.data(),
+                                                DataType::bf16,
+                                                {columns, rows},
+                                                columns * 2,
+                                                {kColumns, kRows},
+                                                Swizzle::b128,
+                                                batches,
+                                                distance * 2});
     params.k = 16;
     params.m = 10;
     params.a_step = matrix;
@@ -102,7 +112,8 @@ inline void store_kernel(const GemmParams& params) {
     };
     const int row = lane / 4, column = group * 8 + lane % 4 * 2;
     const uint32_t at = swizzled(Swizzle::b128, lane % 16 * 128 + (group + lane / 16) * 16);
-    arch::stmatrix_x4(shared.box + at, word(row, column), word(row + 8, column), word(row, column + 8), word(row + 8, column + 8));
+    arch::stmatrix_x4(shared.box + at, word(row, column), word(row + 8, column), word(row, column + 8),
+                      word(row + 8, column + 8));
   }
   arch::async_proxy_fence();
   arch::named_barrier_sync(1, 32);
@@ -145,7 +156,8 @@ inline void multicast_kernel(const GemmParams& params) {
     }
     arch::barrier_wait(shared.full, round & 1, {arch::Wait::full, 0});
     if (arch::thread_index() == 5)
-      for (int i = 0; i < kRows * kColumns; ++i) multicast_seen[rank][i] = box_element(shared, Swizzle::b128, i / 64, i % 64);
+      for (int i = 0; i < kRows * kColumns; ++i)
+        multicast_seen[rank][i] = box_element(shared, Swizzle::b128, i / 64, i % 64);
     arch::cta_sync();
     if (arch::thread_index() < 2) arch::barrier_arrive_cluster(shared.empty, arch::thread_index());
   }
@@ -157,7 +169,8 @@ inline void test_multicast() {
   std::vector<uint16_t> data(64 * kColumns);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint16_t>(i);
   GemmParams params{};
-  params.a_map = emulator::encode_tensor_map({data.data(), DataType::bf16, {kColumns, 64}, kColumns * 2, {kColumns, 8}, Swizzle::b128});
+  params.a_map =
+      emulator::encode_tensor_map({data.data(), DataType::bf16, {kColumns, 64}, kColumns * 2, {kColumns, 8}, Swizzle::b128});
   for (uint64_t seed = 0; seed < 20; ++seed) {
     CHECK(clean(run_kernel(multicast_kernel, params, sizeof(CopyShared), {.seed = seed, .grid = 4, .cluster = 2})));
     for (int rank = 0; rank < 2; ++rank)
@@ -176,7 +189,8 @@ inline void cp_async_kernel(const GemmParams& params) {
   }
   arch::cp_async_wait<1>();
   for (int i = 0; i < 32; ++i) {
-    const unsigned char expected = static_cast<uint32_t>(i % 16) < lane % 17 ? source[(i / 16 * 32 + lane) * 16 + i % 16] : 0;
+    const unsigned char expected =
+        static_cast<uint32_t>(i % 16) < lane % 17 ? source[(i / 16 * 32 + lane) * 16 + i % 16] : 0;
     CHECK(shared.box[(i / 16 * 32 + lane) * 16 + i % 16] == expected);
   }
   arch::cp_async_wait<0>();
@@ -187,7 +201,8 @@ inline void test_cp_async() {
   for (size_t i = 0; i < sizeof data; ++i) data[i] = static_cast<unsigned char>(i * 7 + 1);
   GemmParams params{};
   params.a = data;
-  for (uint64_t seed = 0; seed < 5; ++seed) CHECK(clean(run_kernel(cp_async_kernel, params, sizeof(CopyShared), {.seed = seed})));
+  for (uint64_t seed = 0; seed < 5; ++seed)
+    CHECK(clean(run_kernel(cp_async_kernel, params, sizeof(CopyShared), {.seed = seed})));
 }
 
 // A fresh barrier: parity 1 has passed, parity 0 has not. Two threads hand a counter back and forth over 100 phases.

@@ -63,9 +63,7 @@ inline void invisible_kernel(const GemmParams&) {
   if (arch::thread_index() == 1) arch::barrier_arrive(shared.full);
 }
 
-inline void uninitialised_kernel(const GemmParams&) {
-  arch::barrier_arrive(arch::dynamic_shared<CopyShared>().full);
-}
+inline void uninitialised_kernel(const GemmParams&) { arch::barrier_arrive(arch::dynamic_shared<CopyShared>().full); }
 
 inline void named_mismatch_kernel(const GemmParams&) {
   arch::named_barrier_sync(1, arch::thread_index() < 32 ? 64 : 96);
@@ -130,7 +128,8 @@ void addend_kernel(const GemmParams& params) {
   if (kFault == AddendFault::late && thread == 0) arch::store_global(out, 2.0f);
   if (thread == 0) arch::load_global_if(addend + (kFault == AddendFault::outside ? 1 : 0), true);
   if (kFault == AddendFault::by_another) arch::cta_sync();
-  if (kFault == AddendFault::none ? thread == 0 : kFault == AddendFault::by_another && thread == 128) arch::store_global(out, 2.0f);
+  if (kFault == AddendFault::none ? thread == 0 : kFault == AddendFault::by_another && thread == 128)
+    arch::store_global(out, 2.0f);
 }
 
 template <AddendFault kFault>
@@ -172,7 +171,8 @@ void mma_kernel(const GemmParams& params) {
   if (kFault == MmaFault::unwritten) arch::unwritten_registers<DataType::f32>(d);
   if (kFault != MmaFault::no_fence) arch::wgmma_fence();
   arch::wgmma<DataType::bf16, DataType::bf16, DataType::f32, 64, Major::k, Major::k>(
-      d, tile.descriptor() | descriptor_start(at), tile.descriptor() | descriptor_start(arch::shared_address(shared.b)), true);
+      d, tile.descriptor() | descriptor_start(at), tile.descriptor() | descriptor_start(arch::shared_address(shared.b)),
+      true);
   arch::wgmma_commit();
   if (kFault == MmaFault::no_mma_wait) arch::pack_bf16x2(d[0], d[1]);
   if (kFault == MmaFault::overwrite && thread == 0) {
@@ -189,7 +189,8 @@ template <MmaFault kFault>
 EmulatorReport run_mma(uint64_t seed = 0) {
   static std::vector<uint16_t> data(64 * 64, 0x3F80);
   GemmParams params{};
-  params.a_map = params.b_map = emulator::encode_tensor_map({data.data(), DataType::bf16, {64, 64}, 128, {64, 64}, Swizzle::b128});
+  params.a_map = params.b_map =
+      emulator::encode_tensor_map({data.data(), DataType::bf16, {64, 64}, 128, {64, 64}, Swizzle::b128});
   return run_kernel(mma_kernel<kFault>, params, sizeof(MmaShared), {.seed = seed, .threads = 128});
 }
 
@@ -214,36 +215,44 @@ inline void test_faults() {
   params.a_map = params.out_map = copy_map(data.data(), 64, 64, 64);
 
   const EmulatorReport deadlock = run_kernel(deadlock_kernel, {}, sizeof(CopyShared), {.threads = 256});
-  CHECK(found(deadlock, {"deadlock", "CTA 0 warpgroup 0 (consumer 0) warps 0-3 all lanes waits on full[2] for parity 0 (phase 0, 0 of 1 "
-                                     "arrivals pending, 4096 tx bytes outstanding) at emulator_faults.h:"}));
-  CHECK(found(deadlock, {"CTA 0 warpgroup 1 (producer) warp 4 lane 2 waits on empty[3] for parity 0", "2 of 2 arrivals pending",
-                         "last activity: load, tile 7"}));
+  CHECK(found(deadlock, {"deadlock",
+                         "CTA 0 warpgroup 0 (consumer 0) warps 0-3 all lanes waits on full[2] for parity 0 (phase 0, 0 of 1 "
+                         "arrivals pending, 4096 tx bytes outstanding) at emulator_faults.h:"}));
+  CHECK(found(deadlock, {"CTA 0 warpgroup 1 (producer) warp 4 lane 2 waits on empty[3] for parity 0",
+                         "2 of 2 arrivals pending", "last activity: load, tile 7"}));
 
   CHECK(clean(run_kernel(tx_kernel<2048>, params, sizeof(CopyShared))));
   CHECK(found(run_kernel(tx_kernel<4096>, params, sizeof(CopyShared)), {"deadlock", "2048 tx bytes outstanding"}));
-  CHECK(found(run_kernel(tx_kernel<1024>, params, sizeof(CopyShared)), {"1024 more bytes arrived than barrier_arrive_expect announced"}));
-  CHECK(found(run_kernel(misplaced_load_kernel, params, sizeof(CopyShared)), {"illegal instruction", "whole 16 bytes of a row"}));
+  CHECK(found(run_kernel(tx_kernel<1024>, params, sizeof(CopyShared)),
+              {"1024 more bytes arrived than barrier_arrive_expect announced"}));
+  CHECK(found(run_kernel(misplaced_load_kernel, params, sizeof(CopyShared)),
+              {"illegal instruction", "whole 16 bytes of a row"}));
   GemmParams before = params;  // store_kernel stores at (m, n)
   before.m = -4;
-  CHECK(found(run_kernel(store_kernel, before, sizeof(CopyShared)), {"illegal instruction", "a store does not start before the tensor"}));
+  CHECK(found(run_kernel(store_kernel, before, sizeof(CopyShared)),
+              {"illegal instruction", "a store does not start before the tensor"}));
   const auto late = [&](uint64_t seed) { return run_kernel(late_bytes_kernel, params, sizeof(CopyShared), {.seed = seed}); };
   CHECK(found(first_finding(late), {"too few bytes were announced"}));
   CHECK(found(run_kernel(over_arrival_kernel, {}, sizeof(CopyShared)), {"over-arrival"}));
-  CHECK(found(run_kernel(invisible_kernel, {}, sizeof(CopyShared)), {"before its initialisation is visible", "no barrier_init_fence"}));
+  CHECK(found(run_kernel(invisible_kernel, {}, sizeof(CopyShared)),
+              {"before its initialisation is visible", "no barrier_init_fence"}));
   CHECK(found(run_kernel(uninitialised_kernel, {}, sizeof(CopyShared)), {"holds no initialised barrier"}));
   CHECK(found(run_kernel(named_mismatch_kernel, {}, 1024, {.threads = 96}), {"named barrier 1", "expects"}));
 
   CHECK(clean(run_kernel(pool_kernel, {}, 1024, {.threads = 384})));
-  CHECK(found(run_kernel(overdraw_kernel, {}, 1024, {.threads = 384}), {"increase_registers for 72 registers more", "at most 504"}));
+  CHECK(found(run_kernel(overdraw_kernel, {}, 1024, {.threads = 384}),
+              {"increase_registers for 72 registers more", "at most 504"}));
 
   CHECK(found(run_kernel(store_race_kernel<false>, params, sizeof(CopyShared)),
               {"missing async_proxy_fence", "TMA store", "stmatrix", "emulator_faults.h:"}));
-  CHECK(found(run_kernel(store_race_kernel<true>, params, sizeof(CopyShared)), {"overwrites bytes", "stmatrix", "after TMA store"}));
+  CHECK(found(run_kernel(store_race_kernel<true>, params, sizeof(CopyShared)),
+              {"overwrites bytes", "stmatrix", "after TMA store"}));
   CHECK(found(run_kernel(unread_store_kernel, params, sizeof(CopyShared)), {"exits without tma_store_wait_read"}));
 
   CHECK(clean(run_addend<AddendFault::none>()));
   CHECK(found(run_addend<AddendFault::outside>(), {"out-of-bounds", "load_global", "outside the tensors of the epilogue"}));
-  CHECK(found(run_addend<AddendFault::late>(), {"early-read", "reads an element of the output after", "emulator_faults.h:"}));
+  CHECK(
+      found(run_addend<AddendFault::late>(), {"early-read", "reads an element of the output after", "emulator_faults.h:"}));
   CHECK(found(run_addend<AddendFault::by_another>(), {"overwrite", "nothing orders the two", "warpgroup 0"}));
 
   CHECK(clean(run_mma<MmaFault::none>()));
@@ -251,12 +260,14 @@ inline void test_faults() {
   CHECK(found(run_mma<MmaFault::no_mma_wait>(), {"accumulator read before the wgmma_wait"}));
   CHECK(found(run_mma<MmaFault::unwritten>(), {"adds to accumulators that nothing has written"}));
   CHECK(found(run_mma<MmaFault::no_fence>(), {"missing wgmma_fence"}));
-  CHECK(found(run_mma<MmaFault::overwrite>(), {"overwrites bytes that an operation in flight still reads", "TMA load", "after wgmma"}));
+  CHECK(found(run_mma<MmaFault::overwrite>(),
+              {"overwrites bytes that an operation in flight still reads", "TMA load", "after wgmma"}));
   CHECK(found(run_mma<MmaFault::outside>(), {"descriptor of A reads", "outside the CTA's"}));
 
   int early = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const EmulatorReport report = run_kernel(early_exit_kernel, {}, sizeof(CopyShared), {.seed = seed, .grid = 2, .cluster = 2});
+    const EmulatorReport report =
+        run_kernel(early_exit_kernel, {}, sizeof(CopyShared), {.seed = seed, .grid = 2, .cluster = 2});
     for (const std::string& finding : report.findings)
       early += contains(finding, "exits while") || contains(finding, "has exited");
   }
@@ -267,7 +278,8 @@ inline void test_faults() {
 inline void test_replay() {
   std::vector<uint16_t> data(64 * kColumns);
   GemmParams params{};
-  params.a_map = emulator::encode_tensor_map({data.data(), DataType::bf16, {kColumns, 64}, kColumns * 2, {kColumns, 8}, Swizzle::b128});
+  params.a_map =
+      emulator::encode_tensor_map({data.data(), DataType::bf16, {kColumns, 64}, kColumns * 2, {kColumns, 8}, Swizzle::b128});
   const auto steps = [&](uint64_t seed) {
     return run_kernel(multicast_kernel, params, sizeof(CopyShared), {.seed = seed, .grid = 8, .cluster = 2}).steps;
   };

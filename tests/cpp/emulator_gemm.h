@@ -79,9 +79,9 @@ struct EmulatedGemm {
                                                     static_cast<uint64_t>(out_pitch * 2),
                                                     {static_cast<uint32_t>(c.panel_n()), kMmaM},
                                                     c.panel_swizzle()});
-    return emulator::run({&gemm_kernel<K>, grid, c.cluster_size(), c.threads(), c.shared_bytes(), c.entry_registers(),
-                          c.is_persistent()},
-                         params, options);
+    return emulator::run(
+        {&gemm_kernel<K>, grid, c.cluster_size(), c.threads(), c.shared_bytes(), c.entry_registers(), c.is_persistent()},
+        params, options);
   }
 
   // Within the project's error bound everywhere, and nothing written between the rows.
@@ -93,9 +93,9 @@ struct EmulatedGemm {
       for (int n = 0; n < shape.n; ++n) {
         double reference = 0, magnitude = 0;
         for (int k = 0; k < shape.k; ++k) {
-          const double product =
-              static_cast<double>(value_of(c.a_type, aligned(a)[c.a_major == Major::k ? m * a_pitch + k : k * a_pitch + m])) *
-              value_of(c.a_type, aligned(b)[c.b_major == Major::k ? n * b_pitch + k : k * b_pitch + n]);
+          const double product = static_cast<double>(value_of(
+                                     c.a_type, aligned(a)[c.a_major == Major::k ? m * a_pitch + k : k * a_pitch + m])) *
+                                 value_of(c.a_type, aligned(b)[c.b_major == Major::k ? n * b_pitch + k : k * b_pitch + n]);
           reference += product;
           magnitude += std::fabs(product);
         }

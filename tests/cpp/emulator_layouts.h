@@ -69,12 +69,17 @@ struct Layout {
   static TensorMap map(const OperandTile& tile, std::vector<uint16_t>& data) {
     const bool k_major = tile.major == Major::k;
     const uint64_t inner = k_major ? tile.k : tile.mn, outer = k_major ? tile.mn : tile.k;
-    return emulator::encode_tensor_map({data.data(), kInput, {inner, outer}, inner * 2,
-                                        {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows())}, kSwizzle});
+    return emulator::encode_tensor_map({data.data(),
+                                        kInput,
+                                        {inner, outer},
+                                        inner * 2,
+                                        {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows())},
+                                        kSwizzle});
   }
 
   static void run(uint64_t seed) {
-    std::vector<uint16_t> a_data = random_values(kMmaM * kLayoutK, kInput, 3), b_data = random_values(kN * kLayoutK, kInput, 4);
+    std::vector<uint16_t> a_data = random_values(kMmaM * kLayoutK, kInput, 3),
+                          b_data = random_values(kN * kLayoutK, kInput, 4);
     std::vector<float> out(kMmaM * kN);
     GemmParams params{};
     params.out = out.data();
@@ -144,10 +149,11 @@ inline void test_conversions() {
         if (std::isnan(near)) continue;
         CHECK(emulator::f16_from_float(near) == std::bit_cast<uint16_t>(static_cast<_Float16>(near)));
       }
-    CHECK(emulator::bf16_from_float(emulator::float_from_bf16(half)) == (std::isnan(emulator::float_from_bf16(half)) ? 0x7FFF : half));
+    CHECK(emulator::bf16_from_float(emulator::float_from_bf16(half)) ==
+          (std::isnan(emulator::float_from_bf16(half)) ? 0x7FFF : half));
   }
-  CHECK(emulator::bf16_from_float(1.00390625f) == 0x3F80);   // half way, to even
-  CHECK(emulator::bf16_from_float(1.01171875f) == 0x3F82);   // half way, to even
+  CHECK(emulator::bf16_from_float(1.00390625f) == 0x3F80);  // half way, to even
+  CHECK(emulator::bf16_from_float(1.01171875f) == 0x3F82);  // half way, to even
   CHECK(emulator::bf16_from_float(1.00390637f) == 0x3F81);
   CHECK(arch::pack_bf16x2(1.0f, -2.0f) == 0xC0003F80u);
   CHECK(arch::pack_f16x2(1.0f, -2.0f) == 0xC0003C00u);

@@ -7,15 +7,15 @@
 
 namespace hopper_gemm::test {
 
-constexpr KernelConfig make(Schedule schedule, int tile_m, int tile_n, int stages, int consumers, Store store, int cluster_m = 1,
-                            int cluster_n = 1, Major a_major = Major::k, Major b_major = Major::k,
+constexpr KernelConfig make(Schedule schedule, int tile_m, int tile_n, int stages, int consumers, Store store,
+                            int cluster_m = 1, int cluster_n = 1, Major a_major = Major::k, Major b_major = Major::k,
                             DataType input = DataType::bf16, DataType accumulator = DataType::f32) {
-  return {schedule,  input,     input,       accumulator, a_major,   b_major,       tile_m,        tile_n, 64,
-          cluster_m, cluster_n, stages,      consumers, Swizzle::b128, Swizzle::b128, store,  1};
+  return {schedule,  input,     input,  accumulator, a_major,       b_major,       tile_m, tile_n, 64,
+          cluster_m, cluster_n, stages, consumers,   Swizzle::b128, Swizzle::b128, store,  1};
 }
 
-#define KERNEL(NAME, ...)                                    \
-  struct NAME {                                              \
+#define KERNEL(NAME, ...)                                     \
+  struct NAME {                                               \
     static constexpr KernelConfig config = make(__VA_ARGS__); \
   }
 KERNEL(MultistageKernel, Schedule::multistage, 128, 128, 4, 2, Store::direct);
@@ -26,7 +26,8 @@ KERNEL(Specialized, Schedule::warp_specialized, 64, 128, 4, 1, Store::tma);
 KERNEL(SpecializedCluster, Schedule::warp_specialized, 128, 128, 3, 2, Store::direct, 2, 2, Major::k, Major::mn);
 KERNEL(Cooperative256, Schedule::cooperative, 128, 256, 3, 2, Store::tma);
 KERNEL(CooperativeCluster, Schedule::cooperative, 128, 64, 4, 2, Store::tma, 2, 1, Major::k, Major::mn, DataType::f16);
-KERNEL(CooperativeHalf, Schedule::cooperative, 256, 256, 3, 4, Store::direct, 1, 1, Major::k, Major::k, DataType::f16, DataType::f16);
+KERNEL(CooperativeHalf, Schedule::cooperative, 256, 256, 3, 4, Store::direct, 1, 1, Major::k, Major::k, DataType::f16,
+       DataType::f16);
 KERNEL(PingpongKernel, Schedule::pingpong, 64, 128, 4, 2, Store::tma);
 KERNEL(PingpongCluster, Schedule::pingpong, 64, 64, 4, 2, Store::direct, 1, 2, Major::mn, Major::mn);
 #undef KERNEL
@@ -43,8 +44,8 @@ void run(const char* name, std::initializer_list<Shape> shapes, int seeds) {
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       const bool ok = CHECK(clean(report)) && CHECK(gemm.correct());
       if (!ok || seed == 0)
-        std::printf("%s %s %dx%dx%d seed %d: %.3f s, %lld steps\n", ok ? "ok  " : "FAIL", name, shape.m, shape.n, shape.k, seed,
-                    seconds, static_cast<long long>(report.steps));
+        std::printf("%s %s %dx%dx%d seed %d: %.3f s, %lld steps\n", ok ? "ok  " : "FAIL", name, shape.m, shape.n, shape.k,
+                    seed, seconds, static_cast<long long>(report.steps));
     }
   }
 }

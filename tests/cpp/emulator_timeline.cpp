@@ -9,8 +9,9 @@ namespace hopper_gemm::test {
 
 template <Schedule kSchedule, int kTileM, int kTileN, int kStages, int kConsumers, Store kStore>
 struct Kernel {
-  static constexpr KernelConfig config = {kSchedule, DataType::bf16, DataType::bf16, DataType::f32, Major::k, Major::k, kTileM, kTileN, 64,
-                                          1, 1, kStages, kConsumers, Swizzle::b128, Swizzle::b128, kStore, 1};
+  static constexpr KernelConfig config = {
+      kSchedule, DataType::bf16, DataType::bf16, DataType::f32, Major::k,      Major::k, kTileM, kTileN, 64, 1,
+      1,         kStages,        kConsumers,     Swizzle::b128, Swizzle::b128, kStore,   1};
 };
 
 // Cycles in which a warpgroup of a CTA is in its epilogue while another one of the same CTA is in its mainloop, on
@@ -19,7 +20,8 @@ struct Overlap {
   int64_t hidden = 0, epilogue = 0;
 };
 Overlap overlap(const std::vector<TraceEvent>& trace) {
-  constexpr int kMainloop = static_cast<int>(arch::Activity::mainloop), kEpilogue = static_cast<int>(arch::Activity::epilogue);
+  constexpr int kMainloop = static_cast<int>(arch::Activity::mainloop),
+                kEpilogue = static_cast<int>(arch::Activity::epilogue);
   Overlap sum;
   for (const TraceEvent& e : trace) {
     if (e.activity != kEpilogue) continue;
@@ -73,7 +75,8 @@ int main(int argc, char**) {
   const bool verbose = argc > 1;
   const Overlap multistage = timeline<Kernel<Schedule::multistage, 128, 128, 4, 2, Store::direct>>("multistage", verbose);
   const Overlap tma = timeline<Kernel<Schedule::tma, 128, 128, 4, 2, Store::direct>>("tma", verbose);
-  const Overlap specialized = timeline<Kernel<Schedule::warp_specialized, 128, 128, 4, 2, Store::direct>>("warp_specialized", verbose);
+  const Overlap specialized =
+      timeline<Kernel<Schedule::warp_specialized, 128, 128, 4, 2, Store::direct>>("warp_specialized", verbose);
   const Overlap cooperative = timeline<Kernel<Schedule::cooperative, 128, 256, 3, 2, Store::direct>>("cooperative", verbose);
   const Overlap pingpong = timeline<Kernel<Schedule::pingpong, 64, 256, 4, 2, Store::tma>>("pingpong", verbose);
   CHECK(pingpong.hidden > pingpong.epilogue / 2);

@@ -39,7 +39,8 @@ EmulatorReport run_integer_sums() {
   params.out_pitch = params.n = 128;
   params.m = 1;
   params.out_type = DataType::s32;
-  params.a_map = params.b_map = emulator::encode_tensor_map({data.data(), DataType::s8, {128, 64}, 128, {128, 64}, Swizzle::b128});
+  params.a_map = params.b_map =
+      emulator::encode_tensor_map({data.data(), DataType::s8, {128, 64}, 128, {128, 64}, Swizzle::b128});
   const EmulatorReport report = run_kernel(integer_sums_kernel<kWaits>, params, sizeof(MmaShared), {.threads = 128});
   if (kWaits) CHECK(out[0] == 32 * 9 && out[127] == 32 * 9);
   return report;
@@ -57,12 +58,15 @@ inline void test_narrow_conversions() {
     const uint8_t byte = static_cast<uint8_t>(bits);
     const float e4m3 = float_from_e4m3(byte), e5m2 = float_from_e5m2(byte);
     CHECK(std::isnan(e4m3) ? (bits & 0x7F) == 0x7F : e4m3_from_float(e4m3) == byte);
-    CHECK(std::isnan(e5m2) ? (bits & 0x7F) > 0x7C : std::isinf(e5m2) ? e5m2_from_float(e5m2) == (bits & 0x80) + 0x7B : e5m2_from_float(e5m2) == byte);
+    CHECK(std::isnan(e5m2)   ? (bits & 0x7F) > 0x7C
+          : std::isinf(e5m2) ? e5m2_from_float(e5m2) == (bits & 0x80) + 0x7B
+                             : e5m2_from_float(e5m2) == byte);
   }
   CHECK(float_from_e4m3(0x7E) == 448.0f && float_from_e4m3(0x01) == 0x1p-9f && float_from_e5m2(0x7B) == 57344.0f);
   CHECK(e4m3_from_float(1.0625f) == 0x38 && e4m3_from_float(1.1875f) == 0x3A && e4m3_from_float(0x1.8p-10f) == 0x01);
   CHECK(e4m3_from_float(0x1p-10f) == 0x00 && e4m3_from_float(464.0f) == 0x7E && e4m3_from_float(-1e30f) == 0xFE);
-  CHECK(e4m3_from_float(std::nanf("")) == 0x7F && e5m2_from_float(std::nanf("")) == 0x7F && e5m2_from_float(INFINITY) == 0x7B);
+  CHECK(e4m3_from_float(std::nanf("")) == 0x7F && e5m2_from_float(std::nanf("")) == 0x7F &&
+        e5m2_from_float(INFINITY) == 0x7B);
   CHECK(arch::pack_e4m3x2(1.0f, -2.0f) == 0xC038 && arch::pack_e5m2x2(1.0f, -2.0f) == 0xC03C);
   CHECK(tf32_from_float(1.0f + 0x1p-11f) == 1.0f && tf32_from_float(1.0f + 0x1.8p-10f) == 1.0f + 0x1p-9f);
   CHECK(tf32_read(std::bit_cast<uint32_t>(1.0f + 0x1.8p-10f)) == 1.0f + 0x1p-10f);

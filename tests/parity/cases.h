@@ -32,7 +32,9 @@ struct Writer {
   }
 };
 
-inline const char* swizzle_name(Swizzle s) { return s == Swizzle::none ? "none" : s == Swizzle::b32 ? "32" : s == Swizzle::b64 ? "64" : "128"; }
+inline const char* swizzle_name(Swizzle s) {
+  return s == Swizzle::none ? "none" : s == Swizzle::b32 ? "32" : s == Swizzle::b64 ? "64" : "128";
+}
 
 inline uint16_t bits_of(DataType type, float value) {
   return type == DataType::bf16 ? emulator::bf16_from_float(value) : emulator::f16_from_float(value);
@@ -88,20 +90,25 @@ struct Suite {
       const int inner = tile.major == Major::k ? tile.k : tile.mn, outer = tile.rows();
       unsigned char* data = static_cast<unsigned char*>(machine.allocate(inner * outer * tile.element_bytes));
       fill(data, inner * outer, type, seed, exact);
-      return machine.encode({data, type, {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)},
+      return machine.encode({data,
+                             type,
+                             {static_cast<uint64_t>(inner), static_cast<uint64_t>(outer)},
                              static_cast<uint64_t>(inner * tile.element_bytes),
-                             {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(outer)}, kSwizzle});
+                             {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(outer)},
+                             kSwizzle});
     };
     GemmParams params = output(64 * kN);
     params.out_type = kAccumulator == DataType::s32 ? DataType::s32 : DataType::f32;
     params.a_map = operand(Case::a, kA, 1);
     params.b_map = operand(Case::b, kB, 2);
-    const bool ran = machine.launch(&mma_kernel<kA, kB, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>, params, 1, sizeof(typename Case::Shared));
+    const bool ran = machine.launch(&mma_kernel<kA, kB, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>, params, 1,
+                                    sizeof(typename Case::Shared));
     std::string types = std::string(type_name(kA)) + "_";
     if (element_bytes(kA) == 1) types += std::string(type_name(kB)) + "_";
     types += type_name(kAccumulator);
     writer.add("mma " + types + " n" + std::to_string(kN) + (kMajorA == Major::k ? " A k" : " A mn") +
-                   (kMajorB == Major::k ? " B k" : " B mn") + " swizzle " + swizzle_name(kSwizzle) + (exact ? " exact" : " random"),
+                   (kMajorB == Major::k ? " B k" : " B mn") + " swizzle " + swizzle_name(kSwizzle) +
+                   (exact ? " exact" : " random"),
                ran ? exact ? Kind::exact : Kind::random : Kind::refused, params.out, 64 * kN);
   }
   template <DataType kA, DataType kB, DataType kAccumulator, Swizzle kSwizzle>
@@ -127,8 +134,9 @@ struct Suite {
 
   // --- floats around every boundary of the narrow formats, converted by instructions and by a TFLOAT32 tensor map
   static float boundary(int i) {  // every sign and exponent, with bits that round down, to even both ways, and up
-    constexpr uint32_t mantissas[] = {0,        0x00001000, 0x00001001, 0x00003000, 0x00000FFF, 0x00080000, 0x00080001, 0x00180000,
-                                      0x100000, 0x00100001, 0x00200000, 0x00300000, 0x00400000, 0x00500000, 0x007FFFFF, 0x00600000};
+    constexpr uint32_t mantissas[] = {0,          0x00001000, 0x00001001, 0x00003000, 0x00000FFF, 0x00080000,
+                                      0x00080001, 0x00180000, 0x100000,   0x00100001, 0x00200000, 0x00300000,
+                                      0x00400000, 0x00500000, 0x007FFFFF, 0x00600000};
     const uint32_t bits = static_cast<uint32_t>(i % 512) << 23 | mantissas[i / 512];
     float value;
     std::memcpy(&value, &bits, sizeof value);
@@ -144,13 +152,15 @@ struct Suite {
     params.a = data;
     params.k = kBoundaries;
     const bool ran = machine.launch(&convert_kernel, params, 1, kThreads * 16);
-    writer.add("pack to e4m3 and e5m2, round to tf32", ran ? Kind::exact : Kind::refused, params.out, kBoundaries / 2 + kBoundaries);
+    writer.add("pack to e4m3 and e5m2, round to tf32", ran ? Kind::exact : Kind::refused, params.out,
+               kBoundaries / 2 + kBoundaries);
   }
 
   // Floats of normal size, within some ulp; and what the card may compute exactly.
   void functions() {
     constexpr int count = 4096, exact = 16;
-    constexpr float edges[exact] = {0, 1, -1, 2, 3, 24, -24, 126, -126, 127, -150, 1e38f, -1e38f, 0x1p-130f, HUGE_VALF, -HUGE_VALF};
+    constexpr float edges[exact] = {0,    1,   -1,   2,     3,      24,        -24,       126,
+                                    -126, 127, -150, 1e38f, -1e38f, 0x1p-130f, HUGE_VALF, -HUGE_VALF};
     for (const bool random : {true, false}) {
       const int n = random ? count : exact;
       float* data = static_cast<float*>(machine.allocate(n * 4));
@@ -164,7 +174,8 @@ struct Suite {
       const Kind kind = !ran ? Kind::refused : random ? Kind::random : Kind::question;
       writer.add(random ? "function exp2" : "exp2 of integers, infinities and what is flushed", kind, words, n);
       if (random) writer.add("function reciprocal", kind, words + n, n);
-      writer.add(random ? "bf16 to float, loads under a predicate" : "exact loads under a predicate", ran ? Kind::exact : kind, words + 2 * n, n);
+      writer.add(random ? "bf16 to float, loads under a predicate" : "exact loads under a predicate",
+                 ran ? Kind::exact : kind, words + 2 * n, n);
     }
   }
 
@@ -187,13 +198,14 @@ struct Suite {
     uint16_t* data = static_cast<uint16_t*>(machine.allocate(columns * rows * 2));
     for (int i = 0; i < columns * rows; ++i) data[i] = static_cast<uint16_t>(i + 1);
     GemmParams params = output(2048);
-    params.a_map = machine.encode({data, DataType::bf16, {columns, rows}, columns * 2, {static_cast<uint32_t>(inner), 16}, swizzle});
+    params.a_map =
+        machine.encode({data, DataType::bf16, {columns, rows}, columns * 2, {static_cast<uint32_t>(inner), 16}, swizzle});
     params.order.group = inner * 16 * 2;
     params.order.tiles_n = k;
     params.order.tiles_m = m;
     const bool ran = machine.launch(&load_kernel, params, 1, sizeof(BoxShared));
-    writer.add(std::string("load swizzle ") + swizzle_name(swizzle) + " inner " + std::to_string(inner) + " at " + std::to_string(k) +
-                   "," + std::to_string(m),
+    writer.add(std::string("load swizzle ") + swizzle_name(swizzle) + " inner " + std::to_string(inner) + " at " +
+                   std::to_string(k) + "," + std::to_string(m),
                ran ? kind : Kind::refused, params.out, 2048);
   }
 
@@ -203,12 +215,17 @@ struct Suite {
     uint32_t* buffer = static_cast<uint32_t*>(machine.allocate(pitch * buffer_rows * 2));
     std::memset(buffer, 0xEE, pitch * buffer_rows * 2);
     GemmParams params{};
-    params.out_map = machine.encode({buffer + 4 * pitch / 2, DataType::bf16, {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows)},
-                                     pitch * 2, {64, 64}, Swizzle::b128});
+    params.out_map = machine.encode({buffer + 4 * pitch / 2,
+                                     DataType::bf16,
+                                     {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows)},
+                                     pitch * 2,
+                                     {64, 64},
+                                     Swizzle::b128});
     params.order.tiles_n = k;
     params.order.tiles_m = m;
     const bool ran = machine.launch(&store_kernel, params, 1, sizeof(BoxShared));
-    writer.add("store " + std::to_string(columns) + "x" + std::to_string(rows) + " at " + std::to_string(k) + "," + std::to_string(m),
+    writer.add("store " + std::to_string(columns) + "x" + std::to_string(rows) + " at " + std::to_string(k) + "," +
+                   std::to_string(m),
                ran ? Kind::exact : Kind::refused, buffer, pitch * buffer_rows / 2);
   }
 
@@ -219,15 +236,21 @@ struct Suite {
     uint16_t* data = static_cast<uint16_t*>(machine.allocate(batches * (columns * rows + 8) * 2));
     for (int i = 0; i < batches * (columns * rows + 8); ++i) data[i] = static_cast<uint16_t>(i + 1);
     GemmParams params = output(2048);
-    params.a_map = machine.encode({data, DataType::bf16, {columns, rows}, static_cast<uint64_t>(pitch * 2), {64, 16}, Swizzle::b128,
-                                   batches, static_cast<uint64_t>(batch * 2)});
+    params.a_map = machine.encode({data,
+                                   DataType::bf16,
+                                   {columns, rows},
+                                   static_cast<uint64_t>(pitch * 2),
+                                   {64, 16},
+                                   Swizzle::b128,
+                                   batches,
+                                   static_cast<uint64_t>(batch * 2)});
     params.order.group = 64 * 16 * 2;
     params.order.tiles_n = k;
     params.order.tiles_m = m;
     params.a_step = matrix;
     machine.launch(&load_kernel, params, 1, sizeof(BoxShared));
-    writer.add(std::string("load of batch") + (between ? ", rows between" : "") + " at " + std::to_string(k) + "," + std::to_string(m) +
-                   "," + std::to_string(matrix),
+    writer.add(std::string("load of batch") + (between ? ", rows between" : "") + " at " + std::to_string(k) + "," +
+                   std::to_string(m) + "," + std::to_string(matrix),
                Kind::exact, static_cast<const uint32_t*>(params.out), 2048);
   }
   void store_to_batch(int k, int m, int matrix) {
@@ -235,13 +258,14 @@ struct Suite {
     uint32_t* buffer = static_cast<uint32_t*>(machine.allocate(pitch * buffer_rows * 2));
     std::memset(buffer, 0xEE, pitch * buffer_rows * 2);
     GemmParams params{};
-    params.out_map = machine.encode({buffer, DataType::bf16, {columns, rows}, pitch * 2, {64, 64}, Swizzle::b128, 3, pitch * 70 * 2});
+    params.out_map =
+        machine.encode({buffer, DataType::bf16, {columns, rows}, pitch * 2, {64, 64}, Swizzle::b128, 3, pitch * 70 * 2});
     params.order.tiles_n = k;
     params.order.tiles_m = m;
     params.a_step = matrix;
     machine.launch(&store_kernel, params, 1, sizeof(BoxShared));
-    writer.add("store to batch at " + std::to_string(k) + "," + std::to_string(m) + "," + std::to_string(matrix), Kind::exact, buffer,
-               pitch * buffer_rows / 2);
+    writer.add("store to batch at " + std::to_string(k) + "," + std::to_string(m) + "," + std::to_string(matrix),
+               Kind::exact, buffer, pitch * buffer_rows / 2);
   }
 
   void run() {

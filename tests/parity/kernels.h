@@ -91,7 +91,8 @@ HG_DEVICE void multiply(const GemmParams& params) {
 }
 
 template <DataType kA, DataType kB, DataType kAccumulator, int kN, Major kMajorA, Major kMajorB, Swizzle kSwizzle>
-HG_KERNEL(kThreads) mma_kernel(HG_PARAM(GemmParams) params) {
+HG_KERNEL(kThreads)
+mma_kernel(HG_PARAM(GemmParams) params) {
   multiply<Mma<kA, kB, kAccumulator, kN, kMajorA, kMajorB, kSwizzle>, kA, kB, kAccumulator, kN, kMajorA, kMajorB>(params);
 }
 
@@ -113,7 +114,8 @@ HG_KERNEL(kThreads) convert_kernel(HG_PARAM(GemmParams) params) {
       const uint32_t e4m3 = arch::pack_e4m3x2(low, high), e5m2 = arch::pack_e5m2x2(low, high);
       put(params, 2 * i + j / 2, e4m3 | e5m2 << 16);
     }
-    HG_UNROLL for (int j = 0; j < 4; ++j) put(params, params.k / 2 + 4 * i + j, rounded.word[j]);
+    HG_UNROLL for (int j = 0; j < 4; ++j)
+      put(params, params.k / 2 + 4 * i + j, rounded.word[j]);
   }
 }
 
@@ -142,7 +144,8 @@ HG_DEVICE void dump(const GemmParams& params, const unsigned char* bytes, int co
 }
 
 HG_DEVICE void clear(unsigned char* bytes, int count, uint32_t word) {
-  for (int i = static_cast<int>(arch::thread_index()); i < count; i += kThreads) reinterpret_cast<uint32_t*>(bytes)[i] = word;
+  for (int i = static_cast<int>(arch::thread_index()); i < count; i += kThreads)
+    reinterpret_cast<uint32_t*>(bytes)[i] = word;
   arch::async_proxy_fence();
 }
 

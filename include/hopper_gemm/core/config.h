@@ -9,9 +9,9 @@ namespace hopper_gemm {
 
 constexpr int kWarpgroupThreads = 128;
 constexpr int kWarpsPerWarpgroup = 4;
-constexpr int kMmaM = 64;                  // rows of one wgmma (PTX ISA, wgmma.mma_async shapes)
-constexpr int kMmaKBytes = 32;             // K extent of one wgmma in bytes, for every type
-constexpr int kSharedMemoryBytes = 232448; // 227 KB: the opt-in maximum of a CTA on sm_90
+constexpr int kMmaM = 64;                   // rows of one wgmma (PTX ISA, wgmma.mma_async shapes)
+constexpr int kMmaKBytes = 32;              // K extent of one wgmma in bytes, for every type
+constexpr int kSharedMemoryBytes = 232448;  // 227 KB: the opt-in maximum of a CTA on sm_90
 constexpr int kRegistersPerSm = 65536;
 constexpr int kTileAlignmentBytes = 1024;  // period of the 128-byte swizzle pattern
 constexpr int kBarrierBytes = 8;
@@ -29,8 +29,8 @@ struct KernelConfig {
   Store store;
   int mmas_in_flight;  // wgmma groups left in flight when a stage is released: 1, or 0 for the ablation
   OutputOrder output = OutputOrder::row_major;
-  int cluster_k = 1;   // CTAs of a cluster that share the K extent of one tile (split-K; epilogue/cluster_reduce.h)
-  int promote_k = 0;   // fp8: elements of K after which a sum moves to an fp32 one (mainloop/mma.h); 0: never
+  int cluster_k = 1;           // CTAs of a cluster that share the K extent of one tile (split-K; epilogue/cluster_reduce.h)
+  int promote_k = 0;           // fp8: elements of K after which a sum moves to an fp32 one (mainloop/mma.h); 0: never
   bool fused_epilogue = true;  // takes EpilogueOptions; false for the ablation that shows what their branch costs
 
   constexpr bool operator==(const KernelConfig&) const = default;
@@ -93,9 +93,7 @@ struct KernelConfig {
   constexpr int b_sharers() const { return cluster_m; }  // CTAs of one tile column share B
   constexpr int full_arrivals() const { return 1; }
   constexpr int releasing_ctas() const { return cluster_m + cluster_n - 1; }
-  constexpr int empty_arrivals() const {
-    return (is_pingpong() ? 1 : consumers) * kWarpsPerWarpgroup * releasing_ctas();
-  }
+  constexpr int empty_arrivals() const { return (is_pingpong() ? 1 : consumers) * kWarpsPerWarpgroup * releasing_ctas(); }
 
   // --- registers: the entry cap is what __launch_bounds__ leaves; setmaxnreg then moves the pool
   constexpr int entry_registers() const {
@@ -126,9 +124,9 @@ enum class ConfigRule : int {
   cluster,          // shape, and what the schedule allows
   multicast_slice,  // each sharer loads a slice of whole 8-row groups
   stages,
-  promotion,        // of fp8 sums, in whole parts of a stage, with no wgmma left in flight
-  accumulators,     // registers of the accumulators against the cap
-  register_pool,    // setmaxnreg targets against the pool (they are derived above: this guards the derivation)
+  promotion,      // of fp8 sums, in whole parts of a stage, with no wgmma left in flight
+  accumulators,   // registers of the accumulators against the cap
+  register_pool,  // setmaxnreg targets against the pool (they are derived above: this guards the derivation)
   shared_memory,
 };
 
@@ -163,12 +161,12 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   if (c.a_major == Major::mn && c.tile_m % a_span) return swizzle;
   if (c.b_major == Major::mn && c.tile_n % b_span) return swizzle;
   if (c.a_stage_bytes() % kTileAlignmentBytes || c.b_stage_bytes() % kTileAlignmentBytes) return swizzle;
-  const bool shape_ok = c.cluster_m >= 1 && c.cluster_n >= 1 && c.cluster_m * c.cluster_n <= 4 && c.cluster_m != 3 && c.cluster_n != 3;
+  const bool shape_ok =
+      c.cluster_m >= 1 && c.cluster_n >= 1 && c.cluster_m * c.cluster_n <= 4 && c.cluster_m != 3 && c.cluster_n != 3;
   if (!shape_ok || (!c.uses_tma() && c.cluster_size() != 1)) return cluster;
   if (c.cluster_k < 1 || c.cluster_k > 8) return cluster;
-  if (c.splits_k() &&
-      (c.schedule != Schedule::warp_specialized || c.cluster_m * c.cluster_n != 1 || c.store != Store::direct ||
-       c.accumulator == DataType::s32))
+  if (c.splits_k() && (c.schedule != Schedule::warp_specialized || c.cluster_m * c.cluster_n != 1 ||
+                       c.store != Store::direct || c.accumulator == DataType::s32))
     return cluster;
   const int a_rows = c.a_major == Major::k ? c.tile_m : c.tile_k;
   const int b_rows = c.b_major == Major::k ? c.tile_n : c.tile_k;
@@ -181,7 +179,8 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   if (c.mma_registers() + 24 > c.entry_registers()) return accumulators;
   const int cap = c.moves_registers() ? c.consumer_registers() : c.entry_registers();
   if (c.accumulator_registers() + 24 > cap) return accumulators;
-  if (c.moves_registers() && c.consumers * c.consumer_registers() + c.producer_registers() > c.entry_registers() * c.warpgroups())
+  if (c.moves_registers() &&
+      c.consumers * c.consumer_registers() + c.producer_registers() > c.entry_registers() * c.warpgroups())
     return register_pool;
   if (c.shared_bytes() > kSharedMemoryBytes) return shared_memory;
   return valid;

@@ -37,12 +37,12 @@ struct PackJob {
   void* target;
   PackSide from, to;
   int64_t rows, columns;
-  int64_t padded_columns;                 // the target's columns up to here are zeroed; `columns` if nothing is
-  int batches[kPackBatchDims];            // outermost first; 1 where there is none
-  int tiles, row_tiles, column_tiles;     // in all; of one matrix
+  int64_t padded_columns;              // the target's columns up to here are zeroed; `columns` if nothing is
+  int batches[kPackBatchDims];         // outermost first; 1 where there is none
+  int tiles, row_tiles, column_tiles;  // in all; of one matrix
   bool staged;
-  bool gathers;                           // staged: lanes run along the source's rows, else along the target's
-  PackSplit split;                        // segments of padded_columns each
+  bool gathers;     // staged: lanes run along the source's rows, else along the target's
+  PackSplit split;  // segments of padded_columns each
 };
 
 struct PackParams {

@@ -16,7 +16,7 @@ struct TileOrder {
   int tiles_m, tiles_n;  // rounded up to whole clusters
   int group;             // width of a group of tile rows (or columns) walked together, in clusters; >= 1
   Raster raster;
-  int batches = 1;       // products of one launch, walked one after the other
+  int batches = 1;  // products of one launch, walked one after the other
 };
 
 struct GemmParams {
@@ -28,11 +28,11 @@ struct GemmParams {
   int64_t a_pitch, b_pitch, out_pitch;  // elements between consecutive rows of the stored matrix
   int64_t a_batch, b_batch, out_batch;  // elements between consecutive matrices
   int m, n, k;
-  int a_step, b_step;        // 0 if all products share the operand: what a batch adds to its map's third coordinate
+  int a_step, b_step;  // 0 if all products share the operand: what a batch adds to its map's third coordinate
   TileOrder order;
   DataType out_type;
-  Store store;          // Store::tma only if the kernel has staging buffers and the output can take it
-  bool out_pairs;       // direct store: two adjacent columns may be written as one aligned word
+  Store store;     // Store::tma only if the kernel has staging buffers and the output can take it
+  bool out_pairs;  // direct store: two adjacent columns may be written as one aligned word
   EpilogueParams epilogue;
 };
 

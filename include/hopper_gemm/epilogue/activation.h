@@ -14,7 +14,8 @@ HG_DEVICE float gelu_exponent(float t) {
   constexpr float kCoefficients[] = {0x1.c69ef2p-20f, -0x1.b57576p-16f, 0x1.06e45ap-13f, 0x1.219fb0p-12f,
                                      -0x1.d9fa88p-8f, 0x1.aee952p-5f,   0x1.d632dcp-2f,  0x1.26af02p+0f};
   float sum = kCoefficients[0];
-  HG_UNROLL for (int i = 1; i < 8; ++i) sum = sum * t + kCoefficients[i];
+  HG_UNROLL for (int i = 1; i < 8; ++i)
+    sum = sum * t + kCoefficients[i];
   return sum * t;
 }
 

@@ -19,9 +19,7 @@ struct ClusterReduce {
 
   const Context<K>& context;
 
-  HG_DEVICE uint32_t thread() const {
-    return context.warpgroup * kWarpgroupThreads + context.warp * 32 + context.lane;
-  }
+  HG_DEVICE uint32_t thread() const { return context.warpgroup * kWarpgroupThreads + context.warp * 32 + context.lane; }
 
   // `any` is false if this CTA's share of K is empty: its accumulators were never written.
   HG_DEVICE void publish(const Accumulator<K>& acc, bool any) const {
@@ -43,7 +41,8 @@ struct ClusterReduce {
         if constexpr (c.takes_options()) {
           if (!context.params.epilogue.plain) operations.apply(total, m_begin + block * kMmaM, n_begin + group * 8);
         }
-        with_output_bytes<K>(context.params.out_type, [&](auto bytes) { direct.template store_part<bytes>(total, block, group); });
+        with_output_bytes<K>(context.params.out_type,
+                             [&](auto bytes) { direct.template store_part<bytes>(total, block, group); });
       }
     }
   }

@@ -31,8 +31,8 @@ HG_DEVICE void write_panel_row_major(const Context<K>& context, unsigned char* p
 }
 
 template <class K, DataType kOut, class Source>
-HG_DEVICE void write_panel_column_major(const Context<K>& context, unsigned char* panel, const Source& acc,
-                                        int block, int first_group) {
+HG_DEVICE void write_panel_column_major(const Context<K>& context, unsigned char* panel, const Source& acc, int block,
+                                        int first_group) {
   constexpr KernelConfig c = K::config;
   constexpr int pitch_bytes = kMmaM * 2;
   // Lanes 0-7 address the matrix of rows 0-7 of this warp, 8-15 that of rows 8-15, 16-31 the same of the next 8 columns.
@@ -53,8 +53,7 @@ HG_DEVICE void write_panel_column_major(const Context<K>& context, unsigned char
 }
 
 template <class K, DataType kOut, class Source>
-HG_DEVICE void write_panel(const Context<K>& context, unsigned char* panel, const Source& acc, int block,
-                           int first_group) {
+HG_DEVICE void write_panel(const Context<K>& context, unsigned char* panel, const Source& acc, int block, int first_group) {
   if constexpr (K::config.is_row_major()) {
     write_panel_row_major<K, kOut>(context, panel, acc, block, first_group);
   } else {

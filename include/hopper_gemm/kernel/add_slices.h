@@ -20,7 +20,7 @@ struct SliceLoad {
   static constexpr KernelConfig c = K::config;
   static_assert(c.mma_registers() == 4, "a thread has two rows of two columns");
 
-  const float* at[4];   // this thread's elements in the first slice
+  const float* at[4];  // this thread's elements in the first slice
   bool inside[4];
 
   HG_DEVICE static SliceLoad make(const Context<K>& context, int m_begin, int n_begin) {
@@ -37,7 +37,8 @@ struct SliceLoad {
   }
 
   HG_DEVICE void add(Accumulator<K>& acc, int slices, int64_t stride) const {
-    HG_UNROLL for (int i = 0; i < 4; ++i) acc.d[0][i] = 0;
+    HG_UNROLL for (int i = 0; i < 4; ++i)
+      acc.d[0][i] = 0;
     HG_UNROLL_8 for (int slice = 0; slice < slices; ++slice) {
       HG_UNROLL for (int i = 0; i < 4; ++i)
         if (inside[i]) acc.d[0][i] += arch::load_global(at[i] + slice * stride);

@@ -47,9 +47,12 @@ struct Fetched {
 
   HG_DEVICE arch::Piece piece() const {
     uint32_t w[8];
-    HG_UNROLL for (int i = 0; i < 4; ++i) w[i] = low.word[i], w[4 + i] = high.word[i];
-    HG_UNROLL for (int i = 0; i < 6; ++i) w[i] = misfit & 8 ? w[i + 2] : w[i];
-    HG_UNROLL for (int i = 0; i < 5; ++i) w[i] = misfit & 4 ? w[i + 1] : w[i];
+    HG_UNROLL for (int i = 0; i < 4; ++i)
+      w[i] = low.word[i], w[4 + i] = high.word[i];
+    HG_UNROLL for (int i = 0; i < 6; ++i)
+      w[i] = misfit & 8 ? w[i + 2] : w[i];
+    HG_UNROLL for (int i = 0; i < 5; ++i)
+      w[i] = misfit & 4 ? w[i + 1] : w[i];
     arch::Piece piece;
     HG_UNROLL for (int i = 0; i < 4; ++i)
       piece.word[i] = static_cast<uint32_t>((static_cast<uint64_t>(w[i + 1]) << 32 | w[i]) >> (misfit % 4 * 8));
@@ -156,7 +159,8 @@ struct Packer {
     }
     HG_UNROLL for (int i = 0; i < kColumns; ++i) {
       if (column + i < job.padded_columns)
-        arch::store_global(to + i * job.to.column_stride, static_cast<Element>(piece.word[i * kBytes / 4] >> (i * kBytes % 4 * 8)));
+        arch::store_global(to + i * job.to.column_stride,
+                           static_cast<Element>(piece.word[i * kBytes / 4] >> (i * kBytes % 4 * 8)));
     }
   }
 
@@ -176,8 +180,10 @@ struct Packer {
     const int thread = static_cast<int>(arch::thread_index());
     Fetched fetched[each];
     arch::Piece pieces[each];
-    HG_UNROLL for (int i = 0; i < each; ++i) fetched[i] = fetch(place<kStaged>(i * kPackThreads + thread, kStaged && job.gathers));
-    HG_UNROLL for (int i = 0; i < each; ++i) pieces[i] = fetched[i].piece();
+    HG_UNROLL for (int i = 0; i < each; ++i)
+      fetched[i] = fetch(place<kStaged>(i * kPackThreads + thread, kStaged && job.gathers));
+    HG_UNROLL for (int i = 0; i < each; ++i)
+      pieces[i] = fetched[i].piece();
     if constexpr (kStaged) {
       PackShared& shared = arch::dynamic_shared<PackShared>();
       HG_UNROLL for (int i = 0; i < each; ++i)

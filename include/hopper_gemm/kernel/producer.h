@@ -14,7 +14,8 @@ HG_DEVICE void produce(const Context<K>& context) {
   for (auto walk = StaticWalk<K>::start(context.params); walk.valid(); walk.advance()) {
     arch::annotate(arch::Activity::load, walk.index);
     const Tile tile = walk.tile(context);
-    HG_NO_UNROLL for (int i = 0; i < range.count; ++i) TmaRing<K>::load(context, state, tile, range.begin + i);
+    HG_NO_UNROLL for (int i = 0; i < range.count; ++i)
+      TmaRing<K>::load(context, state, tile, range.begin + i);
   }
   arch::allow_next_grid();
   arch::annotate(arch::Activity::idle, 0);

@@ -29,10 +29,10 @@ struct SharedPlan {
   std::conditional_t<c.splits_k(), PartialSums<c.mma_blocks() * c.tile_n / 8, c.consumer_threads()>,
                      StagingPanels<c.consumers, c.panel_buffers(), c.panel_bytes()>>
       epilogue;
-  arch::Barrier full[c.stages];      // pipeline/tma_ring.h
-  arch::Barrier empty[c.stages];     // pipeline/tma_ring.h
-  arch::Barrier order_mainloop[2];   // pipeline/order.h
-  arch::Barrier order_epilogue[2];   // pipeline/order.h
+  arch::Barrier full[c.stages];     // pipeline/tma_ring.h
+  arch::Barrier empty[c.stages];    // pipeline/tma_ring.h
+  arch::Barrier order_mainloop[2];  // pipeline/order.h
+  arch::Barrier order_epilogue[2];  // pipeline/order.h
 };
 
 template <class K>

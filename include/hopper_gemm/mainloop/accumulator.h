@@ -41,8 +41,8 @@ struct Fragment {
 };
 
 template <class K>
-struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::config.mma_blocks(), K::config.mma_registers()>,
-                                        NoPromotedSums> {
+struct Accumulator : std::conditional_t<K::config.promotes(),
+                                        PromotedSums<K::config.mma_blocks(), K::config.mma_registers()>, NoPromotedSums> {
   static constexpr KernelConfig c = K::config;
   typename AccumulatorRegister<c.accumulator>::type d[c.mma_blocks()][c.mma_registers()];
 
@@ -71,13 +71,15 @@ struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::co
   // The promoted sums of a new tile.
   HG_DEVICE void clear() {
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-      HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i) this->promoted[block][i] = 0.0f;
+      HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i)
+        this->promoted[block][i] = 0.0f;
     }
   }
   // Adds what wgmma has summed up, outside the tensor core: once the wait covers it, and before it is overwritten.
   HG_DEVICE void promote(int block) {
     arch::register_fence(d[block]);
-    HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i) this->promoted[block][i] += d[block][i];
+    HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i)
+      this->promoted[block][i] += d[block][i];
     arch::register_fence(d[block]);
   }
   // The registers that hold the sums of the tile.
@@ -93,7 +95,8 @@ struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::co
   HG_DEVICE Fragment<kGroups> fragment(int first_group) const {
     Fragment<kGroups> part;
     HG_UNROLL for (int group = 0; group < kGroups; ++group) {
-      HG_UNROLL for (int half = 0; half < 2; ++half) part.pairs[group][half] = pair(0, first_group + group, half);
+      HG_UNROLL for (int half = 0; half < 2; ++half)
+        part.pairs[group][half] = pair(0, first_group + group, half);
     }
     return part;
   }
@@ -104,7 +107,8 @@ struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::co
   HG_DEVICE void shift(const Fragment<kGroups>& part) {
     constexpr int kRow = c.mma_registers(), kAll = c.mma_blocks() * kRow, kStep = kGroups * kRow / (c.tile_n / 8);
     auto& s = sums();
-    HG_UNROLL for (int i = 0; i + kStep < kAll; ++i) s[i / kRow][i % kRow] = s[(i + kStep) / kRow][(i + kStep) % kRow];
+    HG_UNROLL for (int i = 0; i + kStep < kAll; ++i)
+      s[i / kRow][i % kRow] = s[(i + kStep) / kRow][(i + kStep) % kRow];
     if constexpr (c.accumulator == DataType::f32) {
       HG_UNROLL for (int i = 0; i < kStep; ++i) {
         const Pair pair = part.pairs[i / 4][i / 2 % 2];
@@ -115,7 +119,8 @@ struct Accumulator : std::conditional_t<K::config.promotes(), PromotedSums<K::co
   }
 
   HG_DEVICE void fence() {
-    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) arch::register_fence(d[block]);
+    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block)
+      arch::register_fence(d[block]);
   }
 };
 

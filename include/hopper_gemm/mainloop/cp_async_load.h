@@ -20,17 +20,17 @@ template <class K, bool kIsA, class Visit>
 HG_DEVICE void for_own_chunks(unsigned char* destination, Visit visit) {
   constexpr KernelConfig c = K::config;
   constexpr OperandTile tile = kIsA ? a_tile(c) : b_tile(c);
-  constexpr int chunk = 16 / tile.element_bytes;                                         // elements of a copy
-  constexpr int row_chunks = tile.boxes() * tile.span() / chunk;                         // copies per row
+  constexpr int chunk = 16 / tile.element_bytes;                  // elements of a copy
+  constexpr int row_chunks = tile.boxes() * tile.span() / chunk;  // copies per row
   constexpr int chunks = tile.rows() * row_chunks;
   HG_UNROLL for (int first = 0; first < chunks; first += c.threads()) {
     const int index = first + static_cast<int>(arch::thread_index());
     if (chunks % c.threads() != 0 && index >= chunks) break;
     const int row = index / row_chunks, column = index % row_chunks * chunk;
     const int box = column / tile.span(), in_box = column % tile.span();
-    visit(destination + box * tile.box_bytes() +
-              swizzled(tile.swizzle, row * tile.span_bytes() + in_box * tile.element_bytes),
-          row, column);
+    visit(
+        destination + box * tile.box_bytes() + swizzled(tile.swizzle, row * tile.span_bytes() + in_box * tile.element_bytes),
+        row, column);
   }
 }
 

@@ -37,7 +37,8 @@ HG_DEVICE void promote_stage(const StageOperands<K>& operands, Accumulator<K>& a
     acc.fence();
     arch::wgmma_fence();
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-      HG_UNROLL for (int k = 0; k < c.promote_k; k += c.mma_k()) operands.multiply(acc, block, part + k, k > 0);
+      HG_UNROLL for (int k = 0; k < c.promote_k; k += c.mma_k())
+        operands.multiply(acc, block, part + k, k > 0);
       arch::wgmma_commit();
     }
     acc.fence();
@@ -46,7 +47,8 @@ HG_DEVICE void promote_stage(const StageOperands<K>& operands, Accumulator<K>& a
       acc.promote(0);
     }
     arch::wgmma_wait<0>();
-    HG_UNROLL for (int block = c.mma_blocks() == 2 ? 1 : 0; block < c.mma_blocks(); ++block) acc.promote(block);
+    HG_UNROLL for (int block = c.mma_blocks() == 2 ? 1 : 0; block < c.mma_blocks(); ++block)
+      acc.promote(block);
   }
 }
 
@@ -60,7 +62,8 @@ HG_DEVICE void issue_stage(const Context<K>& context, Accumulator<K>& acc, int s
   acc.fence();
   arch::wgmma_fence();
   HG_UNROLL for (int k = 0; k < c.tile_k; k += c.mma_k()) {
-    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) operands.multiply(acc, block, k, k > 0 || accumulate);
+    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block)
+      operands.multiply(acc, block, k, k > 0 || accumulate);
   }
   arch::wgmma_commit();
   acc.fence();

@@ -8,13 +8,13 @@
 namespace hopper_gemm {
 
 struct Slice {
-  uint32_t index;       // which slice this CTA loads
-  uint16_t cta_mask;    // who receives it
+  uint32_t index;     // which slice this CTA loads
+  uint16_t cta_mask;  // who receives it
 };
 
 template <class K, bool kIsA>
-HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, arch::Barrier& full, int mn_begin,
-                            int k_begin, int batch, Slice slice) {
+HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, arch::Barrier& full, int mn_begin, int k_begin,
+                            int batch, Slice slice) {
   constexpr KernelConfig c = K::config;
   constexpr OperandTile tile = kIsA ? a_tile(c) : b_tile(c);
   constexpr int sharers = kIsA ? c.a_sharers() : c.b_sharers();
@@ -40,17 +40,18 @@ HG_DEVICE void load_tiles(const Context<K>& context, int stage, Tile tile, int k
   constexpr KernelConfig c = K::config;
   const ClusterPlace place = context.place;
   uint32_t row_mask = 0;  // CTAs of this cluster row: they share A
-  HG_UNROLL for (int n = 0; n < c.cluster_n; ++n) row_mask |= 1u << (place.m + c.cluster_m * n);
+  HG_UNROLL for (int n = 0; n < c.cluster_n; ++n)
+    row_mask |= 1u << (place.m + c.cluster_m * n);
   const uint32_t column_mask = ((1u << c.cluster_m) - 1) << (c.cluster_m * place.n);  // they share B
   const Slice a_slice = {place.n, static_cast<uint16_t>(row_mask)};
   const Slice b_slice = {place.m, static_cast<uint16_t>(column_mask)};
   const int k_begin = k_block * c.tile_k;
   SharedPlan<K>& shared = context.shared;
   const GemmParams& params = context.params;
-  load_operand<K, true>(shared.a[stage], params.a_map, shared.full[stage], tile.m * c.tile_m, k_begin, tile.batch * params.a_step,
-                        a_slice);
-  load_operand<K, false>(shared.b[stage], params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin, tile.batch * params.b_step,
-                         b_slice);
+  load_operand<K, true>(shared.a[stage], params.a_map, shared.full[stage], tile.m * c.tile_m, k_begin,
+                        tile.batch * params.a_step, a_slice);
+  load_operand<K, false>(shared.b[stage], params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin,
+                         tile.batch * params.b_step, b_slice);
 }
 
 }  // namespace hopper_gemm

@@ -15,23 +15,19 @@ HG_DEVICE void barrier_init(Barrier& barrier, uint32_t arrivals, emulator::Line 
 }
 
 // Makes barrier_init visible to the cluster and to the async proxy; follow it with cta_sync or a cluster barrier.
-HG_DEVICE void barrier_init_fence(emulator::Line line = emulator::Line::current()) {
-  emulator::barrier_init_fence(line);
-}
+HG_DEVICE void barrier_init_fence(emulator::Line line = emulator::Line::current()) { emulator::barrier_init_fence(line); }
 
 HG_DEVICE void barrier_arrive(Barrier& barrier, emulator::Line line = emulator::Line::current()) {
   emulator::barrier_arrive(barrier.state, line);
 }
 
 // Arrives on the barrier at the same address in CTA `rank` of the cluster (itself allowed).
-HG_DEVICE void barrier_arrive_cluster(Barrier& barrier, uint32_t rank,
-                                      emulator::Line line = emulator::Line::current()) {
+HG_DEVICE void barrier_arrive_cluster(Barrier& barrier, uint32_t rank, emulator::Line line = emulator::Line::current()) {
   emulator::barrier_arrive_cluster(barrier.state, rank, line);
 }
 
 // One arrival that also announces `bytes` of asynchronous copies.
-HG_DEVICE void barrier_arrive_expect(Barrier& barrier, uint32_t bytes,
-                                     emulator::Line line = emulator::Line::current()) {
+HG_DEVICE void barrier_arrive_expect(Barrier& barrier, uint32_t bytes, emulator::Line line = emulator::Line::current()) {
   emulator::barrier_arrive_expect(barrier.state, bytes, line);
 }
 
@@ -49,8 +45,6 @@ HG_DEVICE void named_barrier_sync(uint32_t id, uint32_t threads, emulator::Line 
 }
 
 // Orders this thread's ordinary shared-memory accesses before later asynchronous ones (wgmma, TMA store).
-HG_DEVICE void async_proxy_fence(emulator::Line line = emulator::Line::current()) {
-  emulator::async_proxy_fence(line);
-}
+HG_DEVICE void async_proxy_fence(emulator::Line line = emulator::Line::current()) { emulator::async_proxy_fence(line); }
 
 }  // namespace hopper_gemm::arch

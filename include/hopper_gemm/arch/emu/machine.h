@@ -47,7 +47,8 @@ void cluster_wait(Line line);
 // --- tma.h
 constexpr uint32_t kNoMulticast = 0x10000;  // outside the 16-bit CTA masks
 void tma_prefetch(const TensorMap& map, Line line);
-void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, int c2, uint32_t cta_mask, Line line);
+void tma_load(void* destination, const TensorMap& map, uint64_t& barrier, int c0, int c1, int c2, uint32_t cta_mask,
+              Line line);
 void tma_store(const TensorMap& map, const void* source, int c0, int c1, int c2, Line line);
 void tma_store_commit(Line line);
 void tma_store_wait_read(int groups, Line line);
@@ -56,9 +57,9 @@ void tma_store_wait_read(int groups, Line line);
 void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Line line);
 void cp_async_commit(Line line);
 void cp_async_wait(int groups, Line line);
-void round_tf32(void* unit, Line line);                                            // 16 bytes
-void shared_store(void* to, const void* value, Line line);                       // 16 bytes
-void shared_load(const void* from, void* value, Line line);                      // 16 bytes
+void round_tf32(void* unit, Line line);                                       // 16 bytes
+void shared_store(void* to, const void* value, Line line);                    // 16 bytes
+void shared_load(const void* from, void* value, Line line);                   // 16 bytes
 void cluster_load(const void* local, uint32_t rank, void* value, Line line);  // 16 bytes
 void stmatrix(void* row, const uint32_t* registers, int count, bool transposed, Line line);
 void load_global(const void* address, void* value, int bytes, Line line);

@@ -50,9 +50,8 @@ HG_DEVICE uint32_t nanoseconds() {  // wraps after 4.3 s; 32 bits because kernel
   return t;
 }
 HG_DEVICE void bark(uint32_t parity, WaitPoint point) {
-  const unsigned long long word = 1ull << 63 | static_cast<unsigned long long>(block_index()) << 32 |
-                                  thread_index() << 16 | static_cast<uint32_t>(point.wait) << 12 | parity << 8 |
-                                  static_cast<uint32_t>(point.stage);
+  const unsigned long long word = 1ull << 63 | static_cast<unsigned long long>(block_index()) << 32 | thread_index() << 16 |
+                                  static_cast<uint32_t>(point.wait) << 12 | parity << 8 | static_cast<uint32_t>(point.stage);
   if (report != nullptr) {
     *static_cast<volatile unsigned long long*>(report) = word;
     asm volatile("fence.sc.sys;" ::: "memory");

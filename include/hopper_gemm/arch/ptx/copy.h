@@ -30,27 +30,25 @@ HG_DEVICE void round_tf32(void* address) {
 
 // Four 8x8 matrices of 16-bit elements; lane i gives the address of row i%8 of matrix i/8 (16-byte aligned).
 HG_DEVICE void stmatrix_x4(void* row, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
-               "r"(r0), "r"(r1), "r"(r2), "r"(r3)
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)), "r"(r0),
+               "r"(r1), "r"(r2), "r"(r3)
                : "memory");
 }
 // Two matrices: lanes 0..15 give the addresses.
 HG_DEVICE void stmatrix_x2(void* row, uint32_t r0, uint32_t r1) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [%0], {%1, %2};" ::"r"(shared_address(row)), "r"(r0),
-               "r"(r1)
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [%0], {%1, %2};" ::"r"(shared_address(row)), "r"(r0), "r"(r1)
                : "memory");
 }
 
 // The same with every matrix transposed: lane i gives the address of column i%8 of matrix i/8.
 HG_DEVICE void stmatrix_x4_transposed(void* column, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                   shared_address(column)),
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(column)),
                "r"(r0), "r"(r1), "r"(r2), "r"(r3)
                : "memory");
 }
 HG_DEVICE void stmatrix_x2_transposed(void* column, uint32_t r0, uint32_t r1) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 [%0], {%1, %2};" ::"r"(shared_address(column)),
-               "r"(r0), "r"(r1)
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 [%0], {%1, %2};" ::"r"(shared_address(column)), "r"(r0),
+               "r"(r1)
                : "memory");
 }
 

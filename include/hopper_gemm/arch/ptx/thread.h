@@ -26,9 +26,7 @@ HG_DEVICE T& dynamic_shared() {
   return *reinterpret_cast<T*>(hopper_gemm_shared);
 }
 
-HG_DEVICE uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
+HG_DEVICE uint32_t shared_address(const void* pointer) { return static_cast<uint32_t>(__cvta_generic_to_shared(pointer)); }
 
 // The value of lane 0, which the compiler then knows to be the same in the whole warp.
 HG_DEVICE uint32_t warp_uniform(uint32_t value) { return __shfl_sync(0xffffffffu, value, 0); }

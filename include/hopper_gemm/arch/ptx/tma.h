@@ -6,15 +6,13 @@
 
 namespace hopper_gemm::arch {
 
-HG_DEVICE void tma_prefetch(const TensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
+HG_DEVICE void tma_prefetch(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 
 // Loads one box to `destination`; elements outside the tensor become zero. Completes the box's full bytes on `barrier`.
 HG_DEVICE void tma_load(void* destination, const TensorMap& map, Barrier& barrier, int c0, int c1, int c2 = 0) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
-          shared_address(destination)),
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::
+          "r"(shared_address(destination)),
       "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(shared_address(&barrier))
       : "memory");
 }

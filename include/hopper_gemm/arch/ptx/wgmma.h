@@ -27,11 +27,13 @@ HG_DEVICE void unwritten_registers(T (&)[kCount]) {}
 // Keeps the compiler from moving accumulator accesses across this point (without it ptxas inserts waits: C7514, C7517).
 template <int kCount>
 HG_DEVICE void register_fence(float (&d)[kCount]) {
-  HG_UNROLL for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
+  HG_UNROLL for (int i = 0; i < kCount; ++i)
+    asm volatile("" : "+f"(d[i])::"memory");
 }
 template <int kCount>
 HG_DEVICE void register_fence(uint32_t (&d)[kCount]) {
-  HG_UNROLL for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(d[i])::"memory");
+  HG_UNROLL for (int i = 0; i < kCount; ++i)
+    asm volatile("" : "+r"(d[i])::"memory");
 }
 
 // D (64 x kN) = A (64 x 32 bytes) * B (32 bytes x kN) + (accumulate ? D : 0), operands in shared memory named by descriptors

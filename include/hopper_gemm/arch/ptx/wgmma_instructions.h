@@ -10,6 +10,9 @@ namespace hopper_gemm::arch::wgmma_detail {
 template <DataType kA, DataType kB, DataType kAccumulator, int kN, int kTransA, int kTransB>
 struct Instruction;
 
+// Tables, as they are best read.
+// clang-format off
+
 // X(N, accumulator registers, then the operand numbers that follow those: A, B, predicate, transposes)
 #define HG_EACH_N(X) \
   X(8, 4, 4, 5, 6, 7, 8) X(16, 8, 8, 9, 10, 11, 12) X(24, 12, 12, 13, 14, 15, 16) X(32, 16, 16, 17, 18, 19, 20) \
@@ -95,6 +98,8 @@ HG_EACH_N_INTEGER(HG_S8_S8)
 HG_EACH_N_INTEGER(HG_S8_U8)
 HG_EACH_N_INTEGER(HG_U8_S8)
 HG_EACH_N_INTEGER(HG_U8_U8)
+
+// clang-format on
 
 #undef HG_EACH_N
 #undef HG_EACH_N_HALVES
