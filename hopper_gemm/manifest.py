@@ -214,9 +214,19 @@ ABLATION = _flat(
     ]
 )
 
-# Tiles of the narrow types that benchmarks/sweep.py --dtype can time beside the default ones, to choose from.
+# Tiles that benchmarks/sweep.py can time beside the default ones, to choose from.
 CANDIDATES = _flat(
     [
+        *[_bf16("cooperative", 256, 128, 4, cluster=c, layouts=_LINEAR) for c in ((1, 1), (2, 1), (1, 2))],
+        *[_bf16("cooperative", 128, 256, 4, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 2))],
+        _bf16("cooperative", 256, 192, 3, layouts=_LINEAR),
+        _bf16("cooperative", 192, 192, 4, layouts=_LINEAR),
+        _bf16("pingpong", 128, 208, 4, cluster=(2, 1), layouts=_LINEAR),
+        _bf16("pingpong", 192, 128, 4, cluster=(2, 1), layouts=_LINEAR),
+        *[
+            _promoted("e4m3", "cooperative", 128, n, s, cluster=c)
+            for n, s, c in ((128, 6, (1, 2)), (160, 5, (2, 1)), (160, 5, (1, 2)))
+        ],
         *[_promoted("e4m3", "cooperative", 128, n, 5) for n in (144, 160, 176, 192)],
         *[_promoted("e4m3", "cooperative", 256, n, 4, cluster=c) for n, c in ((64, (1, 1)), (96, (2, 1)), (96, (1, 2)))],
         _promoted("e4m3", "cooperative", 192, 128, 5, cluster=(1, 2)),

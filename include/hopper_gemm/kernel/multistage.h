@@ -38,6 +38,7 @@ struct Multistage {
       copied.advance();
     }
     RingState<c.stages> state = {0, 0};
+    acc.begin_tile();
     HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) {
       arch::cp_async_wait<kAhead - 1>();
       round_copied(context, state.stage);

@@ -30,6 +30,7 @@ struct TmaKernel {
     arch::annotate(arch::Activity::mainloop, 0);
     typename Ring::State loaded = {0, 1}, state = {0, 0};
     for (int k_block = 0; k_block < c.stages; ++k_block) load(context, loaded, tile, k_block, k_blocks);
+    acc.begin_tile();
     HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) {
       Ring::wait_full(context, state);
       issue_stage(context, acc, state.stage, warpgroup_row, k_block > 0);

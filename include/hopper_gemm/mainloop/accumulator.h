@@ -68,11 +68,13 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
     }
   }
 
-  // The promoted sums of a new tile.
-  HG_DEVICE void clear() {
-    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-      HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i)
-        this->promoted[block][i] = 0.0f;
+  // Before the first stage of a tile. Not in its loop, where ptxas made a select of every sum in every stage.
+  HG_DEVICE void begin_tile() {
+    if constexpr (c.promotes()) {
+      HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
+        HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i)
+          this->promoted[block][i] = 0.0f;
+      }
     }
   }
   // Adds what wgmma has summed up, outside the tensor core: once the wait covers it, and before it is overwritten.

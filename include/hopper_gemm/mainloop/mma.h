@@ -30,9 +30,8 @@ struct StageOperands {
 // A stage of a promoting kernel: sums of promote_k elements of K, each added to the fp32 ones as soon as it is complete.
 // Blocks are groups of their own: while one is added, the next is multiplied. Nothing is in flight on return.
 template <class K>
-HG_DEVICE void promote_stage(const StageOperands<K>& operands, Accumulator<K>& acc, bool accumulate) {
+HG_DEVICE void promote_stage(const StageOperands<K>& operands, Accumulator<K>& acc) {
   constexpr KernelConfig c = K::config;
-  if (!accumulate) acc.clear();
   HG_UNROLL for (int part = 0; part < c.tile_k; part += c.promote_k) {
     acc.fence();
     arch::wgmma_fence();
@@ -53,12 +52,12 @@ HG_DEVICE void promote_stage(const StageOperands<K>& operands, Accumulator<K>& a
 }
 
 // Issues and commits all wgmmas of `stage` for rows m_begin ... of the tile. `accumulate` false overwrites D (scale-d 0),
-// so accumulators are never zeroed.
+// so accumulators are never zeroed; promoted sums are, by begin_tile().
 template <class K>
 HG_DEVICE void issue_stage(const Context<K>& context, Accumulator<K>& acc, int stage, int m_begin, bool accumulate) {
   constexpr KernelConfig c = K::config;
   const auto operands = StageOperands<K>::make(context, stage, m_begin);
-  if constexpr (c.promotes()) return promote_stage(operands, acc, accumulate);
+  if constexpr (c.promotes()) return promote_stage(operands, acc);
   acc.fence();
   arch::wgmma_fence();
   HG_UNROLL for (int k = 0; k < c.tile_k; k += c.mma_k()) {
@@ -75,6 +74,7 @@ template <class K>
 HG_DEVICE void issue_tile(const Context<K>& context, Accumulator<K>& acc, typename TmaRing<K>::State& state, int m_begin,
                           int k_blocks) {
   constexpr KernelConfig c = K::config;
+  acc.begin_tile();
   HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) {
     TmaRing<K>::wait_full(context, state);
     issue_stage(context, acc, state.stage, m_begin, k_block > 0);
