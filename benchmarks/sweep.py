@@ -1,10 +1,10 @@
 """Times every kernel of the build on many shapes: what hopper_gemm/model.json is fitted to and tiles are chosen by.
 
-    python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--dtype bf16]
+    python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16]
 
-Shapes: the peers suite, and random ones (log-uniform). For each shape all kernels take part in short interleaved rounds with
-the walk the model picks, those with few tiles also with K cut into slices; where the work is large, the fastest eight follow
-in longer rounds, because a card at its power limit ranks them differently.
+Shapes: a suite, and random ones (log-uniform). For each shape all kernels take part in short interleaved rounds with the walk
+the model picks, those with few tiles also with K cut into slices; the fastest ten follow in longer rounds, because a card at
+its power limit ranks them differently.
 The seed of the random shapes is not that of benchmarks/selector.py, whose shapes nothing is fitted to.
 """
 
@@ -25,9 +25,10 @@ from hopper_gemm.device import card_of
 from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import Prediction, load_model, predict
 
-SHORT, LONG = 0.06, 0.4  # of a round of 25 ms
+SHORT, LONG = 0.06, 0.6  # of a round of 25 ms
 ROUNDS = 3
-LARGE_FLOOR_US, LARGEST_FLOOR_US = 60.0, 1500.0
+FINALISTS = 10
+LARGEST_FLOOR_US = 1500.0
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
@@ -74,11 +75,12 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=70)
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--suite", default="peers")
-    parser.add_argument("--dtype", default="bf16", help="bf16, fp16, tf32, fp8, fp8_fast or int8")
+    parser.add_argument("--dtype", default="bf16", help="of bf16, fp16, tf32, fp8, fp8_fast, int8")
     options = parser.parse_args()
-    cases = [c for c in load_suite(options.suite, dtypes=[options.dtype]) if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
-    cases += random_cases(options.random, options.seed, options.dtype)
-    result = {**environment("sweep"), "seed": options.seed, "dtype": options.dtype, "rows": []}
+    dtypes = options.dtype.split(",")
+    cases = [c for c in load_suite(options.suite, dtypes=dtypes) if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
+    cases += [case for dtype in dtypes for case in random_cases(options.random, options.seed, dtype)]
+    result = {**environment("sweep"), "seed": options.seed, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)
     for case in cases:
@@ -118,12 +120,13 @@ def row(case: Case, draw: random.Random) -> dict:
         "m": case.m,
         "n": case.n,
         "k": case.k,
+        "dtype": case.dtype,
+        "layout": case.layout,
         "torch_us": times.pop("torch", None),
         "kernels": sorted(([*name.split(), us] for name, us in times.items()), key=lambda e: e[-1]),
     }
-    if floor_us(case, "sustained") > LARGE_FLOOR_US:
-        best = {f"{name} {slices}" for name, slices, _ in found["kernels"][:8]} | {"torch"}
-        found["sustained"] = timed({n: c for n, c in candidates.items() if n in best}, draw, 2 * ROUNDS, LONG)
+    best = {f"{name} {slices}" for name, slices, _ in found["kernels"][:FINALISTS]} | {"torch"}
+    found["sustained"] = timed({n: c for n, c in candidates.items() if n in best}, draw, ROUNDS + 1, LONG)
     return found
 
 

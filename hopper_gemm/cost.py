@@ -227,14 +227,19 @@ class Estimate:
 
     @property
     def hbm_us(self) -> float:
-        """The memory's own limit, or what the CTAs that exist can ask for."""
+        """The memory's own limit, or what the CTAs of each round of tiles can ask for."""
         model, kernel, problem = self.model, self.kernel, self.problem
-        ctas = min(self.tiles, self.resident_ctas)
         stage_bytes = kernel.element_bytes * kernel.tile[2] * (min(kernel.tile[0], problem.m) + min(kernel.tile[1], problem.n))
-        by_latency = ctas * stage_bytes * max(1, kernel.stages - 1) / model["load_latency_cycles"]
-        by_sm = min(ctas, self.sms) * model["hbm_bytes_per_cycle_sm"]
-        rate = min(model["hbm_bytes_per_us"], 1e3 * model["clock_ghz"] * min(by_latency, by_sm))
-        return float(self.problem.batches * self.walk.hbm_bytes / rate)
+
+        def bytes_per_us(ctas: int) -> float:
+            by_latency = ctas * stage_bytes * max(1, kernel.stages - 1) / model["load_latency_cycles"]
+            by_sm = min(ctas, self.sms) * model["hbm_bytes_per_cycle_sm"]
+            return float(min(model["hbm_bytes_per_us"], 1e3 * model["clock_ghz"] * min(by_latency, by_sm)))
+
+        rounds, rest = divmod(self.tiles, self.resident_ctas)
+        tile_bytes = problem.batches * self.walk.hbm_bytes / self.tiles
+        us = rounds * self.resident_ctas * tile_bytes / bytes_per_us(self.resident_ctas)
+        return us + (rest * tile_bytes / bytes_per_us(rest) if rest else 0.0)
 
     @property
     def power_us(self) -> float:
@@ -254,11 +259,16 @@ class Estimate:
     def busy_us(self) -> float:
         return float(self.busy_cycles / (self.model["clock_ghz"] * 1e3))
 
+    @property
+    def factor(self) -> float:
+        """What this schedule, tile and cluster was measured to take beyond the rest of the model."""
+        return float(self.model["factor"].get(factor_name(self.kernel), 1.0))
+
     @cached_property
     def us(self) -> float:
         """The modelled time."""
         power = self.model["power_softness"]
-        kernel_us = (self.busy_us**power + self.power_us**power) ** (1 / power)
+        kernel_us = self.factor * (self.busy_us**power + self.power_us**power) ** (1 / power)
         launch_us = self.model["launch_us"] + (self.model["cluster_us"] if self.kernel.cluster_size > 1 else 0.0)
         slower, faster = max(kernel_us, self.memory_us), min(kernel_us, self.memory_us)
         return float(launch_us + slower + self.model["overlap_loss"] * faster + self.sum_us)
@@ -269,6 +279,13 @@ class Estimate:
         unit = max(self.block_terms, key=self.block_terms.__getitem__)
         limits = {unit: self.busy_us, "power": self.power_us, "HBM": self.hbm_us}
         return max(limits, key=limits.__getitem__)
+
+
+def factor_name(kernel: Kernel) -> str:
+    """The key of model.json's `factor`: "pingpong 128x128 1x2", "warp_specialized 64x16 1x1 k2"."""
+    (tile_m, tile_n, _), (cluster_m, cluster_n) = kernel.tile, kernel.cluster
+    split = f" k{kernel.cluster_k}" if kernel.cluster_k > 1 else ""
+    return f"{kernel.schedule.value} {tile_m}x{tile_n} {cluster_m}x{cluster_n}{split}"
 
 
 def _split_lines(row_bytes: int, model: Mapping[str, float]) -> float:
