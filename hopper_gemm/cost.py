@@ -237,9 +237,9 @@ class Estimate:
             return float(min(model["hbm_bytes_per_us"], 1e3 * model["clock_ghz"] * min(by_latency, by_sm)))
 
         rounds, rest = divmod(self.tiles, self.resident_ctas)
+        ctas = [(rounds, self.resident_ctas), (1, rest)]
         tile_bytes = problem.batches * self.walk.hbm_bytes / self.tiles
-        us = rounds * self.resident_ctas * tile_bytes / bytes_per_us(self.resident_ctas)
-        return us + (rest * tile_bytes / bytes_per_us(rest) if rest else 0.0)
+        return sum(times * count * tile_bytes / bytes_per_us(count) for times, count in ctas if times * count)
 
     @property
     def power_us(self) -> float:
@@ -282,10 +282,9 @@ class Estimate:
 
 
 def factor_name(kernel: Kernel) -> str:
-    """The key of model.json's `factor`: "pingpong 128x128 1x2", "warp_specialized 64x16 1x1 k2"."""
-    (tile_m, tile_n, _), (cluster_m, cluster_n) = kernel.tile, kernel.cluster
-    split = f" k{kernel.cluster_k}" if kernel.cluster_k > 1 else ""
-    return f"{kernel.schedule.value} {tile_m}x{tile_n} {cluster_m}x{cluster_n}{split}"
+    """The key of model.json's `factor`: "pingpong 128x128 1x2x1", clusters as m x n x k."""
+    sides = (kernel.tile[:2], (*kernel.cluster, kernel.cluster_k))
+    return " ".join([kernel.schedule.value, *("x".join(map(str, side)) for side in sides)])
 
 
 def _split_lines(row_bytes: int, model: Mapping[str, float]) -> float:
