@@ -133,6 +133,26 @@ def test_the_epilogue_in_its_order(activation):
     assert Reference(a, b, beta=0.0, c=torch.full_like(c, float("nan"))).problem_with(a.float() @ b.float()) == ""
 
 
+def test_results_that_lie_together_between_two_numbers_of_the_output_type():
+    """A saturated sigmoid and one addend: nearly all results are 1.12 or 2.12, 0.12 from what e5m2 holds."""
+    a, b = typed(torch.bfloat16, k=53)
+    given = {"alpha": -2.0, "activation": "sigmoid", "residual": torch.full((1, 1), 1.12)}
+    right = Reference(a, b, **given)
+    assert right.problem_with(right.exact.to(torch.float8_e5m2)) == ""
+    dropped = Reference(a[:, 1:], b[1:], **given).exact.bfloat16()
+    assert right.problem_with(right.exact.bfloat16()) == "" != right.problem_with(dropped)
+
+
+@pytest.mark.parametrize("out", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_integers_too_large_for_fp8_saturate(out):
+    a, b = torch.full((4, 64), 64.0).bfloat16(), torch.full((64, 8), 64.0).bfloat16()
+    reference = Reference(a, b)
+    largest = torch.full((4, 8), torch.finfo(out).max).to(out)
+    assert reference.inexact_integers(largest) == "" and reference.problem_with(largest) == ""
+    for wrong in (float("nan"), torch.finfo(out).max / 2):
+        assert "instead of" in reference.inexact_integers(torch.full((4, 8), wrong).to(out))
+
+
 def test_batches_and_scales():
     a, b = torch.randn(2, 1, 16, 64).to(torch.float8_e4m3fn), torch.randn(3, 64, 24).to(torch.float8_e4m3fn)
     rows, columns = torch.rand(16, 1) + 0.5, torch.rand(1, 24) + 0.5
