@@ -146,7 +146,7 @@ def through_activation(grad, a, b, bias, c, out, options):  # type: ignore[no-un
         return grad
     if out is not None:
         return activation_backward(activation, grad, out, from_value=True)
-    kept = {k: v for k, v in options.items() if k not in ("activation", "schedule", "config")}
+    kept = {k: v for k, v in options.items() if k not in ("activation", "schedule", "config", "static_b")}
     argument = run((a, b, bias, c, None), kept)
     return activation_backward(activation, grad, argument, from_value=False)
 

@@ -19,7 +19,12 @@ def batched_matmul(
     residual: torch.Tensor | None = None,
     **options: Any,
 ) -> tuple[torch.Tensor, int]:
-    """`torch.ops.hopper_gemm.matmul` with one more dimension, `in_dims[i]` of operand i, in front of the result."""
+    """`torch.ops.hopper_gemm.matmul` with one more dimension, `in_dims[i]` of operand i, in front of the result.
+
+    A promise about b is not passed on where b is mapped: what is mapped may be a copy that another rule has just made.
+    """
+    if in_dims[1] is not None:
+        options.pop("static_b", None)
     operands: Operands = (a, b, bias, c, residual)
     dims = (*in_dims, *(None,) * (5 - len(in_dims)))[:5]
     op = torch.ops.hopper_gemm.matmul

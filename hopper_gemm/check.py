@@ -130,17 +130,24 @@ class Operands:
         return Operands(a, b, matrix(m, n, kernel.output != "column_major", out_dtype or default_output(a_type)))
 
 
-def emulated(kernel: Kernel, operands: Operands, **options: Any) -> dict[str, Any]:
-    """One run; findings are returned, not thrown."""
+def emulated(kernel: Kernel, operands: Operands, *, static: str = "", **options: Any) -> dict[str, Any]:
+    """One run; findings are returned, not thrown. `static`: the kernel's operand, "a" or "b", that nothing still writes."""
+    tensors = operands.a, operands.b, operands.out
+    if static == "a":  # the caller's b of the exchanged product
+        tensors = operands.b.t(), operands.a.t(), operands.out.t()
+        options["exchanged"] = True
     group = options.pop("group", 2)
     return _extension.load().gemm_emulated(
-        kernel.id, operands.a, operands.b, operands.out, group=group, keep_findings=True, **options
+        kernel.id, *tensors, group=group, keep_findings=True, static_b=bool(static), **options
     )
 
 
 def run_once(kernel: Kernel, operands: Operands, seed: int, sm_count: int, arithmetic: bool) -> CheckRun:
     raster = int(seed % 3 == 1)  # every third seed walks the tiles along N
-    report = emulated(kernel, operands, seed=seed, sm_count=sm_count, protocol_only=not arithmetic, raster=raster)
+    static = ("", "a", "b")[seed // 2 % 3]  # of six seeds two promise a static A, two a static B
+    report = emulated(
+        kernel, operands, seed=seed, sm_count=sm_count, protocol_only=not arithmetic, raster=raster, static=static
+    )
     findings = list(report["findings"])
     if not findings:
         wrong = _wrong_result(operands, arithmetic)

@@ -24,6 +24,7 @@ class Choices(NamedTuple):
     use_fast_accum: bool = False
     deterministic: bool = False
     batch_invariant: bool = False
+    static_b: bool = False
 
 
 def check_keywords(unknown: dict[str, Any], function: Callable[..., Any]) -> None:

@@ -27,6 +27,7 @@ DEFAULTS: dict[str, Any] = {
     "use_fast_accum": False,
     "batch_invariant": False,
     "deterministic": False,
+    "static_b": False,
 }
 _is_recorded = _extension.load().is_recorded
 _ACCUMULATORS = {torch.float32: "fp32", torch.float16: "fp16"}
@@ -54,6 +55,8 @@ def through_dispatcher(
     Raises:
         AutogradError: `out` is given and a tensor requires grad, as torch's own out= refuses.
     """
+    if type(b) not in (torch.Tensor, torch.nn.Parameter):
+        options.pop("static_b", None)  # the product may be of a tensor that a subclass makes just before: gathered, unpacked
     if not torch.compiler.is_dynamo_compiling():
         if out is None and _is_recorded(a, b, *operands):
             return autograd.recorded((a, b, *operands), given(options))

@@ -115,6 +115,7 @@ def run_emulated(
     b: torch.Tensor,
     out: torch.Tensor,
     options: Any = None,
+    static_b: bool = False,
 ) -> None:
     """Runs a planned kernel on the emulator, after a warning if it will take long. `options`: the extension's `Epilogue`."""
     problem, kernel, walk = prediction.problem, prediction.kernel, prediction.walk
@@ -140,6 +141,7 @@ def run_emulated(
         exchanged=problem.swapped,
         slices=walk.slices,
         epilogue=options,
+        static_b=static_b,
     )
     emulator.reports.append(report)
     del emulator.reports[:-64]

@@ -13,6 +13,7 @@ from .emulation import current_emulator
 from .errors import ArgumentError, UnsupportedProblemError, sentence
 from .plan import Plan, Request, make_plan
 from .problem import Problem, read_problem
+from .recipe import Recipe
 from .registry import all_kernels
 from .schedule import Schedule
 from .selector import Card, Prediction, load_model, packing_us
@@ -25,6 +26,7 @@ class Explanation:
     plan: Plan
     request: Request
     card: Card
+    static_b: bool = False
 
     @property
     def kernel(self) -> str:
@@ -59,6 +61,8 @@ class Explanation:
         if self.plan.tuned:
             lines.append("  tuned   the table of this GPU chose, which may change the last bits; deterministic=True ignores it")
         lines += packing_lines(self.plan.chosen)
+        if self.static_b:
+            lines.append(f"  static  {static_line(self.plan.chosen)}")
         lines.append("  candidates (predicted, not measured):" if not self.plan.tuned else "  candidates (predicted, measured):")
         best = min(p.us for p in self.candidates)
         for prediction in self.candidates[:12]:
@@ -95,6 +99,15 @@ def packing_lines(chosen: Prediction) -> list[str]:
     return [f"  packs   {' and '.join(parts)}: a workspace of {size:.1f} MB, about {us:.1f} us more"]
 
 
+def static_line(chosen: Prediction) -> str:
+    """What comes of a promise that nothing still writes b."""
+    if not Recipe.of(chosen, True).static_b:
+        return "not used: this call packs b just before the kernel reads it"
+    if chosen.kernel.schedule in (Schedule.MULTISTAGE, Schedule.TMA):
+        return f"not used: {chosen.kernel.schedule} kernels load nothing ahead"
+    return "the first stages of b are loaded before the kernel before has ended"
+
+
 def explain(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -108,6 +121,7 @@ def explain(
     use_fast_accum: bool = False,
     deterministic: bool = False,
     batch_invariant: bool = False,
+    static_b: bool = False,
 ) -> Explanation:
     """What `matmul` with the same arguments would run, without running it.
 
@@ -135,13 +149,13 @@ def explain(
         raise UnsupportedProblemError(
             sentence("an empty product runs no kernel", got=problem.describe(), fix="call matmul: it returns at once")
         )
-    return explain_problem(problem, request, _card_for(a))
+    return explain_problem(problem, request, _card_for(a), bool(static_b))
 
 
-def explain_problem(problem: Problem, request: Request, card: Card) -> Explanation:
+def explain_problem(problem: Problem, request: Request, card: Card, static_b: bool = False) -> Explanation:
     """The same for a problem given by numbers, on any card."""
     usable = [k for k in all_kernels() if (k.emulated if card.name == "emulator" else k.compiled)]
-    return Explanation(make_plan(problem, request, usable or all_kernels(), card), request, card)
+    return Explanation(make_plan(problem, request, usable or all_kernels(), card), request, card, static_b)
 
 
 def _card_for(a: torch.Tensor) -> Card:

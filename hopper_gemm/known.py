@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from . import _extension
-from .selector import Prediction
+from .recipe import Recipe
 
 MAX_CHOICES = 256  # a memory holds up to 4096 launches
 
@@ -21,7 +21,7 @@ new_memory = _extension.load().Launches
 
 def remember(
     choices: tuple[Any, ...],
-    prediction: Prediction,
+    recipe: Recipe,
     a: torch.Tensor,
     b: torch.Tensor,
     out: torch.Tensor | None,
@@ -38,15 +38,18 @@ def remember(
             forget()
         memory = _memories[choices] = new_memory()
         calls[choices] = memory.call
-    put(_memories[choices], prediction, a, b, out, written)
+    put(_memories[choices], recipe, a, b, out, written)
 
 
 def put(
-    memory: Any, prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, written: torch.Tensor
+    memory: Any, recipe: Recipe, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, written: torch.Tensor
 ) -> None:
     """The same for one memory."""
-    walk, swapped = prediction.walk, prediction.problem.swapped
-    memory.remember(a, b, out, written, prediction.kernel.id, walk.raster_index, walk.group, 0, swapped, walk.slices)
+    chosen, walk = recipe.prediction, recipe.prediction.walk
+    memory.remember(
+        a, b, out, written, chosen.kernel.id, walk.raster_index, walk.group, 0, chosen.problem.swapped, walk.slices,
+        recipe.static_b,
+    )  # fmt: skip
 
 
 def forget() -> None:

@@ -17,6 +17,7 @@ class Launched(NamedTuple):
     shape: tuple[int, ...]
     dtype: torch.dtype
     swapped: bool
+    static_b: bool
 
 
 def mark_written(out: torch.Tensor) -> None:

@@ -204,6 +204,11 @@ ABLATION = _flat(
         *[_ablation("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=k) for k in (2, 4, 8)],
         _ablation("warp_specialized", 64, 16, 6, tile_k=128, store="direct", output="column_major", cluster_k=2),
         _ablation("warp_specialized", 128, 128, 4, store="direct", cluster_k=2, layouts=("tn", "nt")),
+        # decode tiles of which two fit on an SM (at most 113 KB of shared memory and 128 registers a thread each), so that CTAs
+        # of the next kernel of a chain can load a static operand beside the last ones of this kernel
+        *[_decode("warp_specialized", 64, n, s, build=_ablation) for n, s in ((8, 5), (16, 5), (32, 4), (64, 3))],
+        *[_decode("warp_specialized", 128, n, s, build=_ablation) for n, s in ((16, 3), (32, 2))],
+        *[_decode("warp_specialized", 64, n, s, build=_ablation, store="direct", cluster_k=2) for n, s in ((16, 5), (32, 4))],
         # the epilogue without its options: what their branch costs a plain product
         _ablation("cooperative", 128, 256, 4, fused_epilogue=False),
         _ablation("pingpong", 128, 128, 6, fused_epilogue=False),

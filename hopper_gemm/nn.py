@@ -18,6 +18,8 @@ class Linear(torch.nn.Linear):
 
     Args:
         activation: applied inside the kernel: "relu", "gelu", "gelu_tanh", "silu", "sigmoid" or None.
+        static_weight: also an attribute, as for a layer that `patch` has made: `static_b` of `matmul` in the forward. No work
+            that may still be running on the stream writes the weight, as in inference.
 
     Attributes:
         accumulate_main_grad: if True and the weight has a float32 `main_grad`, as in Megatron's training loops, the backward
@@ -25,12 +27,21 @@ class Linear(torch.nn.Linear):
     """
 
     activation: str | None = None  # on the class: a torch.nn.Linear becomes a Linear by changing its class (`patch`)
+    static_weight: bool = False
     accumulate_main_grad: bool = False
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, *args: Any, activation: str | None = None, **kwargs: Any
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *args: Any,
+        activation: str | None = None,
+        static_weight: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(in_features, out_features, bias, *args, **kwargs)
+        self.static_weight = static_weight
         if activation is not None:
             check_activation(activation)
             self.activation = activation
@@ -38,7 +49,9 @@ class Linear(torch.nn.Linear):
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         main_grad = getattr(self.weight, "main_grad", None) if self.accumulate_main_grad else None
         if main_grad is None:
-            return linear(input, self.weight, self.bias, activation=self.activation)
+            return linear(
+                input, self.weight, self.bias, activation=self.activation, static_weight=self.static_weight
+            )
         return linear_into_main_grad(input, self.weight, self.bias, main_grad, activation=self.activation)
 
     def extra_repr(self) -> str:

@@ -51,6 +51,7 @@ def matmul(
     use_fast_accum: bool = False,
     deterministic: bool = False,
     batch_invariant: bool = False,
+    static_b: bool = False,
     alpha: float = _ALPHA,
     beta: float = _BETA,
     c: torch.Tensor | None = None,
@@ -84,6 +85,8 @@ def matmul(
             to fp32 every 128 of K. As torch._scaled_mm.
         deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)
         batch_invariant: the bits of a row do not depend on the other rows or how many there are: one kernel for all M.
+        static_b: a promise that no work which may still be running on this stream writes `b`: weights. The kernel may then
+            load it before the kernel before has ended. If the promise is broken, the result is wrong.
         alpha, beta: Python numbers. With beta = 0 `c` is not read, so that a NaN in it does not matter.
         c, residual: bf16, fp16 or fp32 tensors that broadcast to the result, of any strides. Either may be `out` itself,
             which is then updated in place.
@@ -99,7 +102,7 @@ def matmul(
         RuntimeError: as DeviceError.
         NotImplementedError: as UnsupportedProblemError, AutogradError. All of them before anything is launched or written.
     """
-    given = (out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant)  # Choices
+    given = (out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant, static_b)  # Choices
     if not (c is bias is activation is residual is None and alpha is _ALPHA and beta is _BETA):
         check_keywords(unknown, matmul)
         return matmul_with(Epilogue(alpha, beta, c, bias, activation, residual), a, b, out, Choices(*given))
@@ -150,7 +153,7 @@ def matmul_with(
     epilogue.check_memory(out)
     options = epilogue.regular(launch.shape).as_kernel_takes_it()
     result = _empty(launch.shape, dtype=launch.dtype, device=a.device) if out is None else out
-    _gemm(launch.kernel, a, b, result, launch.raster, launch.group, 0, launch.swapped, launch.slices, options)
+    _gemm(launch.kernel, a, b, result, launch.raster, launch.group, 0, launch.swapped, launch.slices, options, launch.static_b)
     if out is not None:
         mark_written(out)
     return result
@@ -170,7 +173,7 @@ def _first_call(
         recipe = _recipes.get(key)
         if recipe is not None and epilogue is None:
             return _run(recipe, a, b, out)
-    out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant = choices
+    out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant, static_b = choices
     request = Request(schedule, config, tuned=not deterministic, batch_invariant=bool(batch_invariant))
     parse_schedule(schedule)
     check_tensors(a, b, out)
@@ -189,13 +192,13 @@ def _first_call(
         out = torch.empty(shape, dtype=DTYPES[problem.output], device=a.device)
     if out.numel() == 0:
         return out
-    recipe = _recipe_for(key, problem, request, (a, b, out), machine, options)
+    recipe = _recipe_for(key, problem, request, (a, b, out), machine, options, bool(static_b))
     if isinstance(machine, Emulator):
-        recipe.run(a, b, out, lambda x, y, z: run_emulated(machine, recipe.prediction, x, y, z, options), machine)
+        recipe.run(a, b, out, lambda x, y, z: run_emulated(machine, recipe.prediction, x, y, z, options, recipe.static_b), machine)
     else:
         if recipe.is_plain and key:
             _remember(key[:-2], recipe, a, b, out, given, epilogue)
-        recipe.run(a, b, out, lambda x, y, z: _launch(recipe.prediction, x, y, z, options))
+        recipe.run(a, b, out, lambda x, y, z: _launch(recipe, x, y, z, options))
     if given:
         mark_written(out)
     return out
@@ -206,7 +209,7 @@ def _run(recipe: Recipe, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | N
     check_memory(a, b, out)
     dtype = DTYPES[recipe.prediction.problem.output]
     result = _empty(result_shape(a, b), dtype=dtype, device=a.device) if out is None else out
-    recipe.run(a, b, result, lambda *tensors: _launch(recipe.prediction, *tensors))
+    recipe.run(a, b, result, lambda *tensors: _launch(recipe, *tensors))
     if out is not None:
         mark_written(out)
     return result
@@ -219,11 +222,12 @@ def _recipe_for(
     operands: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
     machine: Emulator | Card,
     options: Any,
+    static_b: bool,
 ) -> Recipe:
     """What to do, on a GPU planned once for all calls that agree in `key`: it also says what has to be packed."""
     recipe = _recipes.get(key)
     if recipe is None:
-        recipe = Recipe.of(plan_for(problem, request, operands, machine, options).chosen)
+        recipe = Recipe.of(plan_for(problem, request, operands, machine, options).chosen, static_b)
         if key and not isinstance(machine, Emulator):
             if len(_recipes) >= _MAX_CACHED:
                 _recipes.clear()
@@ -255,15 +259,15 @@ def refusal(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch
 
 def launch(prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
     """Runs a planned kernel on operands it was planned for, packed first if they must be, on the current stream."""
-    Recipe.of(prediction).run(a, b, out, lambda *tensors: _launch(prediction, *tensors))
+    recipe = Recipe.of(prediction)
+    recipe.run(a, b, out, lambda *tensors: _launch(recipe, *tensors))
 
 
-def _launch(
-    prediction: Prediction, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, options: Any = None
-) -> None:
-    walk = prediction.walk
+def _launch(recipe: Recipe, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, options: Any = None) -> None:
+    chosen, walk = recipe.prediction, recipe.prediction.walk
     _gemm(
-        prediction.kernel.id, a, b, out, walk.raster_index, walk.group, 0, prediction.problem.swapped, walk.slices, options
+        chosen.kernel.id, a, b, out, walk.raster_index, walk.group, 0, chosen.problem.swapped, walk.slices, options,
+        recipe.static_b,
     )  # fmt: skip
 
 
@@ -286,10 +290,11 @@ def _remember(
     """One launch on the caller's own tensors: without options in C++, with options here."""
     chosen = recipe.prediction
     if epilogue is None:
-        return known.remember(key[9], chosen, a, b, out if given else None, out)
+        return known.remember(key[9], recipe, a, b, out if given else None, out)
     if len(_launches) >= _MAX_CACHED:
         _launches.clear()
     walk = chosen.walk
     _launches[key] = Launched(
-        chosen.kernel.id, walk.raster_index, walk.group, walk.slices, out.shape, out.dtype, chosen.problem.swapped
+        chosen.kernel.id, walk.raster_index, walk.group, walk.slices, out.shape, out.dtype, chosen.problem.swapped,
+        recipe.static_b,
     )

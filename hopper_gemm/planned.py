@@ -55,10 +55,11 @@ class PlannedProduct:
         chosen = self.explanation.plan.chosen
         dtype = DTYPES[chosen.problem.output]
         written = torch.empty(result_shape(a, b), dtype=dtype, device=a.device) if out is None else out
-        if not Recipe.of(chosen).is_plain or ops.refusal(chosen, a, b, written):
+        recipe = Recipe.of(chosen, bool(self._options.get("static_b")))
+        if not recipe.is_plain or ops.refusal(chosen, a, b, written):
             return
         for given in (None, written) if out is None else (written,):
-            known.put(memory, chosen, a, b, given, written)
+            known.put(memory, recipe, a, b, given, written)
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """The product, in `out` if it is given.

@@ -13,7 +13,12 @@ from .ops import matmul, matmul_with
 
 
 def linear(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, activation: str | None = None
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    activation: str | None = None,
+    static_weight: bool = False,
 ) -> torch.Tensor:
     """activation(x @ weight.t() + bias), as torch.nn.functional.linear with the activation in the same kernel.
 
@@ -22,11 +27,13 @@ def linear(
         weight: (N, K), read in place.
         bias: (N,).
         activation: None, "relu", "gelu", "gelu_tanh", "silu" or "sigmoid".
+        static_weight: `static_b` of `matmul`: no work that may still be running on this stream writes `weight`.
 
     Returns:
         (..., N), of the dtype of `x`.
     """
-    return matmul(x, weight.t() if weight.dim() == 2 else weight, bias=bias, activation=activation)
+    columns = weight.t() if weight.dim() == 2 else weight
+    return matmul(x, columns, bias=bias, activation=activation, static_b=static_weight)
 
 
 def addmm(

@@ -18,21 +18,26 @@ Launch = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None]  # a, b, out
 
 
 class Recipe(NamedTuple):
-    """`a_inner`, `b_inner`: the contiguous dimension (-1 or -2) of a packed copy, 0 for an operand read in place."""
+    """`a_inner`, `b_inner`: the contiguous dimension (-1 or -2) of a packed copy, 0 for an operand read in place.
+
+    `static_b`: the kernel may be told that nothing still writes its b. Never of a packed b, which this call itself writes
+    just before the kernel reads it.
+    """
 
     prediction: Prediction
     a_inner: int
     b_inner: int
+    static_b: bool = False
 
     @staticmethod
-    def of(prediction: Prediction) -> Recipe:
+    def of(prediction: Prediction, static_b: bool = False) -> Recipe:
         problem = prediction.problem
         kernel_majors, packs = majors(prediction.kernel.layout), problem.packs
         if problem.swapped:
             kernel_majors, packs = kernel_majors[::-1], packs[::-1]
         a_inner = 0 if not packs[0] else -1 if kernel_majors[0] == "k" else -2
         b_inner = 0 if not packs[1] else -2 if kernel_majors[1] == "k" else -1
-        return Recipe(prediction, a_inner, b_inner)
+        return Recipe(prediction, a_inner, b_inner, static_b and not b_inner)
 
     @property
     def copies_out(self) -> bool:

@@ -24,7 +24,7 @@ _OPERANDS = "Tensor? bias=None, Tensor? c=None, Tensor? residual=None"
 _OPTIONS = (
     'ScalarType? out_dtype=None, str schedule="auto", str? config=None, str? accumulate=None, str? precision=None, '
     "float alpha=1.0, float beta=0.0, str? activation=None, bool use_fast_accum=False, bool batch_invariant=False, "
-    "bool deterministic=False"
+    "bool deterministic=False, bool static_b=False"
 )
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
 
@@ -114,7 +114,10 @@ def _autocast(device: str, key: torch._C.DispatchKey, op: Any) -> Callable[..., 
     def kernel(a, b, *rest, **options):  # type: ignore[no-untyped-def]
         dtype = torch.get_autocast_dtype(device)
         with torch._C._ExcludeDispatchKeyGuard(keys):
-            return op(cast(a, dtype), cast(b, dtype), *rest, **options)
+            own = cast(b, dtype)
+            if own is not b:  # a copy made just now: what the caller promised of b does not hold for it
+                options.pop("static_b", None)
+            return op(cast(a, dtype), own, *rest, **options)
 
     return kernel
 

@@ -63,13 +63,16 @@ struct Copy {
   enum class Split : int { none, left, right } split = Split::none;
 };
 
-// Run-time choices. All but `slices` leave every bit as it is.
+// Run-time choices. All but `slices` leave every bit as it is, as long as what `static_operand` promises holds.
 struct LaunchOptions {
   Raster raster = Raster::along_m;
   int group = 8;              // tile rows (or columns) walked together, in clusters
   int max_ctas = 0;           // 0: what the device can hold; smaller values leave SMs free (persistent schedules)
   int slices = 1;             // equal parts of K, multiplied side by side and added up in order by a second launch
   void* workspace = nullptr;  // split_k_bytes() of memory on the device, 16-byte aligned, if slices > 1
+  // An operand that no work writes which may still be running in the stream at the launch: kernels with a producer may
+  // load it before that work has ended.
+  StaticOperand static_operand = StaticOperand::none;
 };
 
 // Workspace that a product in `slices` parts of K needs; 0 for one.
@@ -152,7 +155,8 @@ struct EmulatorReport {
   std::vector<TraceSpan> spans;
   int64_t steps = 0;
   int64_t stmatrix_rows = 0,
-          stmatrix_cycles = 0;  // 16-byte rows written, cycles they took: 8 rows a cycle without bank conflicts
+          stmatrix_cycles = 0;       // 16-byte rows written, cycles they took: 8 rows a cycle without bank conflicts
+  int64_t early_a = 0, early_b = 0;  // boxes of a static operand that were loaded before the previous grid was waited for
 };
 // Throws Error(runtime) with the findings if there are any.
 EmulatorReport gemm_emulated(int id, const Problem& problem, const LaunchOptions& options, const EmulatorOptions& emulator);

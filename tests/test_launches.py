@@ -50,11 +50,20 @@ def test_what_was_remembered_is_launched(known, product):
     remember(known, a, b, out)
     y = known.call(a, b, None)
     assert torch.equal(y, (a.double() @ b.double()).to(BF16)) and y.is_contiguous() and y.dtype == BF16
-    assert product.seen == [(KERNEL.id, 1, 4, 0, False, 1)] and len(known) == 1
+    assert product.seen == [(KERNEL.id, 1, 4, 0, False, 1, None, False)] and len(known) == 1
     fresh = [x.clone(memory_format=torch.preserve_format) for x in (a, b)]
     assert torch.equal(known.call(*fresh, None), y)
     known.clear()
     assert known.call(a, b, None) is None and len(known) == 0
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_a_static_b_is_remembered(known, product, exchanged):
+    kernel = next(k for k in kernels("bf16_*_tn_*") if k.exchanges == exchanged)
+    a, b, out = operands()
+    known.remember(a, b, None, out, kernel.id, 0, 8, 0, exchanged, 1, True)
+    known.call(a, b, None)
+    assert product.seen == [(kernel.id, 0, 8, 0, exchanged, 1, None, True)]
 
 
 def test_a_given_output_is_written_returned_and_counted_as_modified(known):

@@ -126,6 +126,7 @@ py::dict report_dict(const EmulatorReport& report) {
   d["spans"] = spans;
   d["stmatrix_rows"] = report.stmatrix_rows;
   d["stmatrix_cycles"] = report.stmatrix_cycles;
+  d["early_loads"] = py::make_tuple(report.early_a, report.early_b);
   d["trace"] = trace;
   d["steps"] = report.steps;
   return d;

@@ -115,13 +115,13 @@ class Launches {
   }
 
   void remember(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& out, const at::Tensor& written,
-                int id, int raster, int group, int max_ctas, bool exchanged, int slices) {
+                int id, int raster, int group, int max_ctas, bool exchanged, int slices, bool static_b) {
     Key key;
     if (!key.add(&a) || !key.add(&b) || !key.add(out ? &*out : nullptr)) return;
     if (known_.size() >= kMaxLaunches) known_.clear();
     const Launch launch = {id,
                            problem_of(id, a, b, written, exchanged, nullptr),
-                           options_of(raster, group, max_ctas, slices),
+                           options_of(raster, group, max_ctas, slices, static_b, exchanged),
                            exchanged,
                            c10::DimVector(written.sizes()),
                            written.scalar_type(),
@@ -140,7 +140,7 @@ class Launches {
   void run(const Launch& launch, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
     if (!stand_in_.is_none()) {
       stand_in_(launch.id, a, b, out, static_cast<int>(launch.options.raster), launch.options.group, launch.options.max_ctas,
-                launch.exchanged, launch.options.slices);
+                launch.exchanged, launch.options.slices, nullptr, launch.options.static_operand != StaticOperand::none);
       return;
     }
     Problem problem = launch.problem;
@@ -182,7 +182,8 @@ void define_launches(py::module_& m) {
                                                   "Products seen before, by sizes, strides, types and devices")
       .def(py::init<py::object>(), py::arg("launch") = py::none())
       .def("remember", &Launches::remember, py::arg("a"), py::arg("b"), py::arg("out"), py::arg("written"), py::arg("id"),
-           py::arg("raster"), py::arg("group"), py::arg("max_ctas"), py::arg("exchanged"), py::arg("slices"))
+           py::arg("raster"), py::arg("group"), py::arg("max_ctas"), py::arg("exchanged"), py::arg("slices"),
+           py::arg("static_b") = false)
       .def("clear", &Launches::clear)
       .def("__len__", &Launches::size)
       .def_property_readonly("call", [](const std::shared_ptr<Launches>& self) {

@@ -6,7 +6,7 @@ namespace hopper_gemm {
 
 // Adds the class Launches to the module:
 //   Launches(launch=None)         an empty memory; `launch` stands in for gemm in tests
-//   remember(a, b, out, written, id, raster, group, max_ctas, exchanged, slices)
+//   remember(a, b, out, written, id, raster, group, max_ctas, exchanged, slices, static_b)
 //                                 `out` is what the caller gave (or None), `written` the tensor of that call
 //   call(a, b, out)               the result, or None for a product that was not remembered, that the dispatcher has work
 //                                 for, or whose addresses need the checks of the long way

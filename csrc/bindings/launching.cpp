@@ -10,8 +10,14 @@
 
 namespace hopper_gemm {
 
-LaunchOptions options_of(int raster, int group, int max_ctas, int slices) {
-  return {.raster = raster == 0 ? Raster::along_m : Raster::along_n, .group = group, .max_ctas = max_ctas, .slices = slices};
+LaunchOptions options_of(int raster, int group, int max_ctas, int slices, bool static_b, bool exchanged) {
+  return {.raster = raster == 0 ? Raster::along_m : Raster::along_n,
+          .group = group,
+          .max_ctas = max_ctas,
+          .slices = slices,
+          .static_operand = !static_b   ? StaticOperand::none
+                            : exchanged ? StaticOperand::a
+                                        : StaticOperand::b};
 }
 
 at::Tensor workspace_of(const Problem& problem, LaunchOptions& options, c10::Device device) {

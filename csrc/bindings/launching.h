@@ -7,7 +7,8 @@
 
 namespace hopper_gemm {
 
-LaunchOptions options_of(int raster, int group, int max_ctas, int slices);
+// `static_b`: of the caller's product, whose b is the kernel's A if they are exchanged.
+LaunchOptions options_of(int raster, int group, int max_ctas, int slices, bool static_b = false, bool exchanged = false);
 
 // Memory for the slices of a split K, from torch's allocator in the current stream's order: it may be reused by what
 // follows in this stream once the launches are queued. Sets options.workspace.

@@ -18,23 +18,23 @@ namespace hopper_gemm {
 namespace {
 
 void gemm_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group, int max_ctas,
-                bool exchanged, int slices, const EpilogueTensors* epilogue) {
+                bool exchanged, int slices, const EpilogueTensors* epilogue, bool static_b) {
   const Problem problem = problem_of(id, a, b, out, exchanged, epilogue);
   if (!a.is_cuda())
     throw Error(Error::Kind::runtime,
                 text("tensors on ", a.device(), ": kernels run on CUDA tensors; gemm_emulated takes CPU tensors"));
-  launch_on_stream(id, problem, options_of(raster, group, max_ctas, slices), a.device());
+  launch_on_stream(id, problem, options_of(raster, group, max_ctas, slices, static_b, exchanged), a.device());
 }
 
 py::dict gemm_emulated_torch(int id, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, int raster, int group,
                              uint64_t seed, int sm_count, bool timed, bool trace, bool protocol_only, bool keep_findings,
-                             bool exchanged, int slices, const EpilogueTensors* epilogue) {
+                             bool exchanged, int slices, const EpilogueTensors* epilogue, bool static_b) {
   const Problem problem = problem_of(id, a, b, out, exchanged, epilogue);
   if (!a.is_cpu()) throw Error(Error::Kind::runtime, text("tensors on ", a.device(), ": the emulator takes CPU tensors"));
   EmulatorReport report;
   {
     const py::gil_scoped_release released;
-    LaunchOptions options = options_of(raster, group, 0, slices);
+    LaunchOptions options = options_of(raster, group, 0, slices, static_b, exchanged);
     const at::Tensor workspace = workspace_of(problem, options, a.device());
     report = gemm_emulated(id, problem, options,
                            {.seed = seed,
@@ -158,15 +158,16 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
            py::arg("alpha"), py::arg("beta"), py::arg("c"), py::arg("bias"), py::arg("activation"), py::arg("residual"),
            py::arg("scale_a"), py::arg("scale_b"), py::arg("scale_result"));
   m.def("gemm", &gemm_torch,
-        "id, a, b, out, raster (0: along M, 1: along N), group, max_ctas, exchanged (computes out.t() = b.t() @ a.t()): "
-        "out = a @ b on the current stream",
+        "id, a, b, out, raster (0: along M, 1: along N), group, max_ctas, exchanged (computes out.t() = b.t() @ a.t()), "
+        "static_b (nothing that may still run writes b): out = a @ b on the current stream",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
-        py::arg("max_ctas") = 0, py::arg("exchanged") = false, py::arg("slices") = 1, py::arg("epilogue") = nullptr);
+        py::arg("max_ctas") = 0, py::arg("exchanged") = false, py::arg("slices") = 1, py::arg("epilogue") = nullptr,
+        py::arg("static_b") = false);
   m.def("gemm_emulated", &gemm_emulated_torch, "The same on CPU tensors, in the emulator; returns its report", py::arg("id"),
         py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8, py::arg("seed") = 0,
         py::arg("sm_count") = 4, py::arg("timed") = false, py::arg("trace") = false, py::arg("protocol_only") = false,
-        py::arg("keep_findings") = false, py::arg("exchanged") = false, py::arg("slices") = 1,
-        py::arg("epilogue") = nullptr);
+        py::arg("keep_findings") = false, py::arg("exchanged") = false, py::arg("slices") = 1, py::arg("epilogue") = nullptr,
+        py::arg("static_b") = false);
   define_launches(m);
   using Method = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
   const auto method = [](Method function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)); };

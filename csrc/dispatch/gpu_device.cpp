@@ -93,6 +93,10 @@ int ask_resident_clusters(const KernelEntry& entry, const DeviceInfo& info) {
   const KernelConfig& config = entry.config;
   gpu::check(cudaFuncSetAttribute(entry.device_function, cudaFuncAttributeMaxDynamicSharedMemorySize, config.shared_bytes()),
              "raising a kernel's shared-memory limit");
+  // CTAs of two kernels share an SM only while both want the same part of it as shared memory.
+  gpu::check(cudaFuncSetAttribute(entry.device_function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared),
+             "asking for as much shared memory as an SM has");
   int clusters = 0;
   if (config.cluster_size() == 1) {
     gpu::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&clusters, entry.device_function, config.threads(),

@@ -18,8 +18,10 @@ Problem checked(const KernelEntry& entry, const Problem& problem) {
 }
 
 template <class Encode>
-GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, const Plan& plan, Encode&& encode) {
+GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, const LaunchOptions& options,
+                            const Plan& plan, Encode&& encode) {
   GemmParams params = make_params(problem, plan.order, plan.shape.store);
+  params.static_operand = options.static_operand;
   if (config.uses_tma()) {
     params.a_map = encode(a_map_spec(config, problem));
     params.b_map = encode(b_map_spec(config, problem));
@@ -110,7 +112,7 @@ void gemm(int id, const Problem& given, const LaunchOptions& options, void* stre
   const int resident = gpu::resident_clusters(id, device);
   const Problem problem = options.slices > 1 ? sliced(whole, options.slices, options.workspace) : whole;
   const Plan plan = make_plan(entry.config, problem, options, store_path(entry.config, problem), [&] { return resident; });
-  const GemmParams params = params_with_maps(entry.config, problem, plan, gpu::encode_tensor_map);
+  const GemmParams params = params_with_maps(entry.config, problem, options, plan, gpu::encode_tensor_map);
   gpu::arm_watchdog(device);
   gpu::launch(entry, plan.shape, params, stream);
   if (options.slices == 1) return;
@@ -141,7 +143,7 @@ EmulatorReport gemm_emulated(int id, const Problem& given, const LaunchOptions& 
   const KernelConfig& config = entry.config;
   const auto resident = [&] { return emulator.sm_count / config.cluster_size(); };
   const Plan plan = make_plan(config, problem, options, store_path(config, problem), resident);
-  const GemmParams params = params_with_maps(config, problem, plan, emulator::encode_tensor_map);
+  const GemmParams params = params_with_maps(config, problem, options, plan, emulator::encode_tensor_map);
   emulator::Launch product = emulated_launch(entry, plan.shape);
   product.operands_overlap = operands_overlap(problem);
   EmulatorReport report = run_in_emulator(product, params, emulator, entry.name);

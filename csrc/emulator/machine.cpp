@@ -68,7 +68,7 @@ EmulatorReport Machine::run() {
     for (const auto& cta : cluster->ctas)
       if (cta->running_threads != 0)
         for (Warpgroup& warpgroup : cta->warpgroups) close_activity(warpgroup);
-  return {findings, trace, spans, scheduler.steps(), stmatrix_rows, stmatrix_cycles};
+  return {findings, trace, spans, scheduler.steps(), stmatrix_rows, stmatrix_cycles, early_a, early_b};
 }
 
 void Machine::start_cluster(Cluster& cluster) {

@@ -39,6 +39,7 @@ struct Machine {
   std::vector<TraceSpan> spans;
   std::vector<std::pair<const void*, std::string>> sources;  // tensors that loads have read: origins name them by index + 1
   int64_t stmatrix_rows = 0, stmatrix_cycles = 0;
+  int64_t early_a = 0, early_b = 0;  // loads of a static operand before the previous grid was waited for
   EpilogueMemory epilogue;
   std::exception_ptr error;
 

@@ -14,13 +14,16 @@ struct RunOptions {
   int grid = 1;
   int cluster = 1;
   int registers = 168;
+  bool overlaps_previous_grid = false;
 };
 
 inline EmulatorReport run_kernel(void (*kernel)(const GemmParams&), const GemmParams& params, int shared_bytes,
                                  RunOptions run = {}) {
   EmulatorOptions options;
   options.seed = run.seed;
-  return emulator::run({kernel, run.grid, run.cluster, run.threads, shared_bytes, run.registers, false}, params, options);
+  emulator::Launch launch{kernel, run.grid, run.cluster, run.threads, shared_bytes, run.registers, false};
+  launch.overlaps_previous_grid = run.overlaps_previous_grid;
+  return emulator::run(launch, params, options);
 }
 
 }  // namespace hopper_gemm::test

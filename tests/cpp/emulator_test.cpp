@@ -1,6 +1,7 @@
 // Tests of the emulator itself, on hand-written kernels: layouts, copies, barriers, and one seeded fault per rule.
 #include "emulator_copies.h"
 #include "emulator_faults.h"
+#include "emulator_grid_order.h"
 #include "emulator_layouts.h"
 #include "emulator_types.h"
 
@@ -16,6 +17,7 @@ int main() {
   test_phases();
   test_warp();
   test_faults();
+  test_grid_order();
   test_integer_sums();
   test_narrow_conversions();
   test_replay();

@@ -29,6 +29,8 @@ constexpr int kShapeCount = sizeof kShapes / sizeof kShapes[0];
 constexpr int kSmCount = 2;
 // The second four of eight seeds add a bias of 1 to every column, and the output to itself, in which every element is 1.
 constexpr bool has_options(uint64_t seed) { return seed / 4 % 2 == 1; }
+// Of six seeds the first two promise nothing, the next two a static A, the last two a static B.
+constexpr StaticOperand static_operand(uint64_t seed) { return static_cast<StaticOperand>(seed / 2 % 3); }
 
 template <class T>
 T* aligned(std::vector<T>& data) {
@@ -63,6 +65,7 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   const Raster raster = seed % 3 == 1 ? Raster::along_n : Raster::along_m;
   const Plan plan = make_plan(c, problem, {.raster = raster, .group = 2}, store, [&] { return kSmCount / c.cluster_size(); });
   GemmParams params = make_params(problem, plan.order, store);
+  params.static_operand = static_operand(seed);
   if (c.uses_tma()) {
     params.a_map = emulator::encode_tensor_map(a_map_spec(c, problem));
     params.b_map = emulator::encode_tensor_map(b_map_spec(c, problem));

@@ -18,6 +18,7 @@ class PretendGpu:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.launches: list[str] = []
+        self.static: list[bool] = []  # what each launch was told of b
         self.copies: list[int] = []  # how many each launch made
         self.plans = 0
         self.kernels = tuple(dataclasses.replace(k, compiled=True) for k in registry.all_kernels())
@@ -41,13 +42,15 @@ class PretendGpu:
         monkeypatch.setattr(ops, "all_kernels", lambda: self.kernels)
 
     def gemm(
-        self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int, exchanged: bool, slices: int = 1, options=None
-    ) -> None:
+        self, kernel: int, a, b, out, raster: int, group: int, max_ctas: int, exchanged: bool, slices: int = 1, options=None,
+        static_b: bool = False,
+    ) -> None:  # fmt: skip
         """Stands in for `_C.gemm`, checking what it is given as the binding would."""
         refusal = ops._C.problem_error(kernel, a, b, out, exchanged, options)
         assert refusal == "", refusal
         assert raster in (0, 1) and group >= 1 and max_ctas == 0
         self.launches.append(self.kernels[kernel].name)
+        self.static.append(static_b)
         out.copy_((a.double() @ b.double()).to(out.dtype))
 
 

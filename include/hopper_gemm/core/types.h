@@ -29,6 +29,10 @@ enum class Store : int { direct, tma };
 // Order in which tiles are walked: `along_m` visits consecutive rows of tiles first.
 enum class Raster : int { along_m, along_n };
 
+// Which operand of a kernel, if any, is written by nothing that may still run when the kernel is launched: weights. Its first
+// stages are loaded before the grid before this one has ended (kernel/producer.h).
+enum class StaticOperand : int { none, a, b };
+
 // Applied to the sum in the epilogue; each is torch.nn.functional's function of that name (gelu: the exact one, with erf).
 enum class Activation : int { none, relu, gelu, gelu_tanh, silu, sigmoid };
 constexpr int kActivations = 6;

@@ -6,16 +6,39 @@
 
 namespace hopper_gemm {
 
+// Waits for the grid before this one. A static operand's part of the first k-blocks, as many as the ring holds, is loaded
+// before that, so that it comes from memory under the tail of that grid; the other operand's part after it. Returns how many
+// k-blocks of the CTA's first tile that are.
+template <class K>
+HG_DEVICE int load_around_wait(const Context<K>& context, typename TmaRing<K>::State& state, Tile tile, KRange range) {
+  constexpr int stages = K::config.stages;
+  const StaticOperand operand = context.params.static_operand;
+  const int blocks = operand == StaticOperand::none ? 0 : range.count < stages ? range.count : stages;
+  HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
+    TmaRing<K>::begin_load(context, i, tile, range.begin + i, operand);
+  arch::wait_for_previous_grid();
+  HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
+    TmaRing<K>::finish_load(context, state, tile, range.begin + i, operand);
+  return blocks;
+}
+
 template <class K>
 HG_DEVICE void produce(const Context<K>& context) {
   if (context.warp != 0 || !arch::elect_one()) return;
   const KRange range = context.k_range();
   typename TmaRing<K>::State state = {0, 1};
-  for (auto walk = StaticWalk<K>::start(context.params); walk.valid(); walk.advance()) {
-    arch::annotate(arch::Activity::load, walk.index);
-    const Tile tile = walk.tile(context);
-    HG_NO_UNROLL for (int i = 0; i < range.count; ++i)
+  auto walk = StaticWalk<K>::start(context.params);
+  arch::annotate(arch::Activity::load, walk.index);
+  Tile tile = walk.tile(context);
+  int loaded = load_around_wait(context, state, tile, range);
+  while (true) {
+    HG_NO_UNROLL for (int i = loaded; i < range.count; ++i)
       TmaRing<K>::load(context, state, tile, range.begin + i);
+    walk.advance();
+    if (!walk.valid()) break;
+    arch::annotate(arch::Activity::load, walk.index);
+    tile = walk.tile(context);
+    loaded = 0;
   }
   arch::allow_next_grid();
   arch::annotate(arch::Activity::idle, 0);

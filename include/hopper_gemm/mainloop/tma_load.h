@@ -34,22 +34,32 @@ HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, ar
   }
 }
 
-// One thread: both operands of k-block `k_block` into `stage`, completing on full[stage].
+// One thread: A of k-block `k_block` into `stage`, completing on full[stage].
 template <class K>
-HG_DEVICE void load_tiles(const Context<K>& context, int stage, Tile tile, int k_block) {
+HG_DEVICE void load_a(const Context<K>& context, int stage, Tile tile, int k_block) {
   constexpr KernelConfig c = K::config;
   const ClusterPlace place = context.place;
   uint32_t row_mask = 0;  // CTAs of this cluster row: they share A
   HG_UNROLL for (int n = 0; n < c.cluster_n; ++n)
     row_mask |= 1u << (place.m + c.cluster_m * n);
-  const uint32_t column_mask = ((1u << c.cluster_m) - 1) << (c.cluster_m * place.n);  // they share B
   const Slice a_slice = {place.n, static_cast<uint16_t>(row_mask)};
-  const Slice b_slice = {place.m, static_cast<uint16_t>(column_mask)};
   const int k_begin = k_block * c.tile_k;
   SharedPlan<K>& shared = context.shared;
   const GemmParams& params = context.params;
   load_operand<K, true>(shared.a[stage], params.a_map, shared.full[stage], tile.m * c.tile_m, k_begin,
                         tile.batch * params.a_step, a_slice);
+}
+
+// The same for B.
+template <class K>
+HG_DEVICE void load_b(const Context<K>& context, int stage, Tile tile, int k_block) {
+  constexpr KernelConfig c = K::config;
+  const ClusterPlace place = context.place;
+  const uint32_t column_mask = ((1u << c.cluster_m) - 1) << (c.cluster_m * place.n);  // they share B
+  const Slice b_slice = {place.m, static_cast<uint16_t>(column_mask)};
+  const int k_begin = k_block * c.tile_k;
+  SharedPlan<K>& shared = context.shared;
+  const GemmParams& params = context.params;
   load_operand<K, false>(shared.b[stage], params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin,
                          tile.batch * params.b_step, b_slice);
 }

@@ -32,7 +32,20 @@ struct TmaRing {
     const int stage = state.stage;
     arch::barrier_wait(shared.empty[stage], state.phase, {arch::Wait::empty, stage});
     arch::barrier_arrive_expect(shared.full[stage], c.stage_bytes());
-    load_tiles(context, stage, tile, k_block);
+    load_a(context, stage, tile, k_block);
+    load_b(context, stage, tile, k_block);
+    state.advance();
+  }
+
+  // The same in two steps, for the first round of the ring, whose stages are empty: `operand` alone, then the other one.
+  HG_DEVICE static void begin_load(const Context<K>& context, int stage, Tile tile, int k_block, StaticOperand operand) {
+    arch::barrier_arrive_expect(context.shared.full[stage], c.stage_bytes());
+    if (operand == StaticOperand::a) load_a(context, stage, tile, k_block);
+    if (operand == StaticOperand::b) load_b(context, stage, tile, k_block);
+  }
+  HG_DEVICE static void finish_load(const Context<K>& context, State& state, Tile tile, int k_block, StaticOperand operand) {
+    if (operand == StaticOperand::a) load_b(context, state.stage, tile, k_block);
+    if (operand == StaticOperand::b) load_a(context, state.stage, tile, k_block);
     state.advance();
   }
 
