@@ -63,8 +63,9 @@ std::pair<bool, int64_t> collapsed(const std::vector<int64_t>& sizes, const std:
 
 void collapse(View& view) {
   const auto [regular, stride] = collapsed(view.sizes, view.strides);
-  view.matrices.regular = regular;
-  view.matrices.batch_stride = stride;
+  const bool holds_nothing = view.rows == 0 || view.columns == 0;  // an operand with K = 0: wherever its matrices would lie
+  view.matrices.regular = regular || holds_nothing;
+  view.matrices.batch_stride = holds_nothing ? 0 : stride;
 }
 
 // The batch and the rows as one dimension.
