@@ -153,6 +153,25 @@ def test_integers_too_large_for_fp8_saturate(out):
         assert "instead of" in reference.inexact_integers(torch.full((4, 8), wrong).to(out))
 
 
+@pytest.mark.parametrize("out", [torch.float16, torch.float8_e5m2])
+def test_infinity_is_what_fp16_overflows_to_and_fp8_does_not(out):
+    a, b = torch.full((4, 64), 64.0).half(), torch.full((64, 8), 64.0).half()
+    infinite = torch.full((4, 8), float("inf")).to(out)
+    assert (Reference(a, b).problem_with(infinite) == "") == (out == torch.float16)
+    assert "outside the bound" in Reference(a / 16, b).problem_with(infinite)
+
+
+def test_fp16_sums_have_a_bound_of_their_own():
+    a, b = typed(torch.float16, k=64)
+    y = torch.zeros(64, 48, dtype=torch.float16)
+    for i in range(0, 64, 16):
+        y = (y.double() + a[:, i : i + 16].double() @ b[i : i + 16].double()).half()
+    assert Reference(a, b, accumulate="fp16").problem_with(y) == ""
+    assert Reference(a, b).problem_with(y) != ""
+    y[2, 3] += 1
+    assert "[2, 3]" in Reference(a, b, accumulate="fp16").problem_with(y)
+
+
 def test_batches_and_scales():
     a, b = torch.randn(2, 1, 16, 64).to(torch.float8_e4m3fn), torch.randn(3, 64, 24).to(torch.float8_e4m3fn)
     rows, columns = torch.rand(16, 1) + 0.5, torch.rand(1, 24) + 0.5

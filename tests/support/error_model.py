@@ -2,7 +2,7 @@
 
     |y - ref| <= u |ref| + spacing + slope (sums(kind, K) |alpha| (|a| @ |b|) + 2^-22 terms) + activation
 
-`kind` is the arithmetic of the sum: the name of the input type, or "3xtf32", "fp8", "fp8_fast", "int8".
+`kind` is the arithmetic of the sum: the name of the input type, or "fp16_sums", "3xtf32", "fp8", "fp8_fast", "int8".
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ ROUNDING = {
     torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24, E4M3: 2.0**-4, E5M2: 2.0**-3,
 }  # fmt: skip
 SPACING = {torch.bfloat16: 2.0**-134, torch.float16: 2.0**-25, torch.float32: 2.0**-150, E4M3: 2.0**-10, E5M2: 2.0**-17}
-LARGEST = {E4M3: 448.0, E5M2: 57344.0}  # fp8 outputs saturate
+# Sums of integers are exact as long as no partial one is larger.
+EXACT_SUMS = {"fp16_sums": 2.0**11, "fp8_fast": 2.0**13}
 
 # Steepest slope of each activation, and its own error relative to |f(x)| (1 + |x|) and to |x|.
 SLOPE = {None: 1.0, "relu": 1.0, "gelu": 1.13, "gelu_tanh": 1.13, "silu": 1.1, "sigmoid": 0.25}
@@ -29,7 +30,9 @@ FLUSHED = 2.0**-126
 TERM_ERROR = 2.0**-22  # alpha, scales, c, bias and residual: a few fp32 operations each
 
 
-def kind_of(a: torch.dtype, *, precision: str | None = None, fast: bool = False) -> str:
+def kind_of(
+    a: torch.dtype, *, precision: str | None = None, fast: bool = False, accumulate: str | None = None
+) -> str:
     """The arithmetic a product of this input type is summed with."""
     if a in FP8:
         return "fp8_fast" if fast else "fp8"
@@ -37,6 +40,8 @@ def kind_of(a: torch.dtype, *, precision: str | None = None, fast: bool = False)
         return "int8"
     if a == torch.float32:
         return "3xtf32" if precision == "fp32" else "tf32"
+    if accumulate == "fp16":
+        return "fp16_sums"
     return {torch.bfloat16: "bf16", torch.float16: "fp16"}[a]
 
 
@@ -45,17 +50,24 @@ def sums(kind: str, k: int) -> float:
 
     16-bit inputs and tf32: every instruction (16 or 8 of K) may cut 2^-23 off the accumulator. 3xTF32 issues three and
     leaves out the product of the two low parts. The fp8 adder keeps about 13 bits below the largest term: four
-    instructions between two promotions to fp32, or all of them without promotion. Integer sums are exact.
+    instructions between two promotions to fp32, or all of them without promotion. fp16 sums have 11 bits. Integer sums are
+    exact.
     """
     return {
         "bf16": (k / 16 + 8) * 2.0**-23,
         "fp16": (k / 16 + 8) * 2.0**-23,
+        "fp16_sums": (k / 16 + 8) * 2.0**-10,
         "tf32": (k / 8 + 8) * 2.0**-23,
         "3xtf32": (3 * k / 8 + 8) * 2.0**-23 + 2.0**-21,
         "fp8": 2.0**-10 + (k / 128 + 8) * 2.0**-23,
         "fp8_fast": (k / 32 + 4) * 2.0**-12,
         "int8": 0.0,
     }[kind]
+
+
+def sums_spacing(kind: str, k: int) -> float:
+    """What a sum may lose of itself however small it is: the distance of fp16's subnormals in every instruction."""
+    return (k / 16 + 1) * 2.0**-24 if kind == "fp16_sums" else 0.0
 
 
 def tf32(x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""One product as a user may ask for it, as plain values: its repr replays it. `run` says what is wrong with the result."""
+"""One product as a user may ask for it, as plain values: its repr replays it. A `Trial` says what is wrong with the result."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ class Product:
     a_batch: tuple[int, ...] = ()
     b_batch: tuple[int, ...] = ()
     schedule: str = "auto"
+    config: str = ""  # a kernel's name
+    accumulate: str | None = None
     integers: bool = False
     alpha: float = 1.0
     beta: float = 0.0
@@ -109,7 +111,7 @@ def arguments(product: Product, device: str) -> tuple[torch.Tensor, torch.Tensor
             values[name] = placed(term.shape(product.out_shape), term.dtype, term.layout)
     if product.c is not None and product.beta == 0:
         values["c"].fill_(float("nan"))
-    for name in ("alpha", "beta", "activation", "precision", "use_fast_accum"):
+    for name in ("alpha", "beta", "activation", "precision", "use_fast_accum", "accumulate"):
         if getattr(product, name) != getattr(Product, name):
             values[name] = getattr(product, name)
     for name, size in (("scale_a", (product.m, 1)), ("scale_b", (1, product.n)), ("scale_result", ())):
@@ -129,6 +131,8 @@ def call(product: Product, a: torch.Tensor, b: torch.Tensor, values: dict[str, o
     choices: dict[str, object] = dict(values)
     if product.schedule != "auto":
         choices["schedule"] = product.schedule
+    if product.config:
+        choices["config"] = product.config
     if product.batch_invariant:
         choices["batch_invariant"] = True
     if out is not None:
@@ -142,37 +146,49 @@ def call(product: Product, a: torch.Tensor, b: torch.Tensor, values: dict[str, o
     return y
 
 
+class Trial:
+    """A product's tensors, its call and what is wrong with the result, apart: several may be under way at once."""
+
+    def __init__(self, product: Product, device: str) -> None:
+        self.product, self._device = product, device
+        self.a, self.b, self.values = arguments(product, device)
+        tensors = {name: value for name, value in self.values.items() if isinstance(value, torch.Tensor)}
+        self._inputs = {"a": self.a, "b": self.b} | tensors
+        self._before = {name: whole_storage(tensor).clone() for name, tensor in self._inputs.items()}
+        self._out = self._new_out()
+
+    def _new_out(self) -> Placed | None:
+        product = self.product
+        if product.out is None:
+            return None
+        return Placed(product.out_shape, DTYPES[product.out_dtype or product.a_dtype], self._device, product.out)
+
+    def call(self) -> None:
+        """Raises: UnsupportedProblemError, if the schedule or kernel named cannot do this problem."""
+        self._y = call(self.product, self.a, self.b, self.values, self._out)
+
+    def wrong(self, *, twice: bool = False) -> str:
+        """What is wrong with the result of `call`; empty if nothing. `twice`: a second run must give the same bits."""
+        product, y = self.product, self._y
+        reference = Reference(self.a, self.b, **self.values)
+        exact = product.exact and reference.sums_integers_exactly and y.shape == reference.exact.shape
+        wrong = reference.inexact_integers(y) if exact else ""
+        wrong = wrong or reference.problem_with(y) or (self._out.damage() if self._out is not None else "")
+        if not wrong and twice and not same_bits(y, call(product, self.a, self.b, self.values, self._new_out())):
+            wrong = "two runs differ"
+        for name, tensor in self._inputs.items() if not wrong else ():
+            if not torch.equal(whole_storage(tensor), self._before[name]):
+                wrong = f"{name} or the memory around it was written"
+        return wrong
+
+
 def run(product: Product, device: str, *, twice: bool = False) -> str:
-    """What is wrong with the product's result; empty if nothing.
-
-    Args:
-        twice: a second run must give the same bits.
-
-    Raises:
-        UnsupportedProblemError: the schedule named cannot do this problem.
-    """
-    a, b, values = arguments(product, device)
-    inputs = {"a": a, "b": b} | {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
-    before = {name: whole_storage(tensor).clone() for name, tensor in inputs.items()}
-
-    def once() -> tuple[torch.Tensor, Placed | None]:
-        out = None
-        if product.out is not None:
-            out = Placed(product.out_shape, DTYPES[product.out_dtype or product.a_dtype], device, product.out)
-        return call(product, a, b, values, out), out
-
+    """What is wrong with the product's result; empty if nothing. Raises as `Trial.call`."""
+    trial = Trial(product, device)
     try:
-        y, out = once()
+        trial.call()
     except errors.UnsupportedProblemError as error:
-        if product.schedule == "auto":
+        if product.schedule == "auto" and not product.config:
             return f"refused although no schedule was named: {error}"
         raise
-    reference = Reference(a, b, **values)
-    wrong = reference.inexact_integers(y) if product.exact and y.shape == reference.exact.shape else ""
-    wrong = wrong or reference.problem_with(y) or (out.damage() if out is not None else "")
-    if not wrong and twice and not same_bits(y, once()[0]):
-        wrong = "two runs differ"
-    for name, tensor in inputs.items() if not wrong else ():
-        if not torch.equal(whole_storage(tensor), before[name]):
-            wrong = f"{name} or the memory around it was written"
-    return wrong
+    return trial.wrong(twice=twice)

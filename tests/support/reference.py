@@ -46,18 +46,22 @@ class Reference:
         residual: torch.Tensor | None = None,
         precision: str | None = None,
         use_fast_accum: bool = False,
+        accumulate: str | None = None,
         scale_a: torch.Tensor | None = None,
         scale_b: torch.Tensor | None = None,
         scale_result: torch.Tensor | None = None,
     ) -> None:
         self.k = a.shape[-1]
-        self.kind = error_model.kind_of(a.dtype, precision=precision, fast=use_fast_accum)
+        self.kind = error_model.kind_of(a.dtype, precision=precision, fast=use_fast_accum, accumulate=accumulate)
         a64, b64 = (x.double() for x in ((error_model.tf32(t) for t in (a, b)) if self.kind == "tf32" else (a, b)))
         scale = torch.ones((), dtype=torch.float64, device=a.device) * alpha
         for factor in (scale_a, scale_b):
             scale = scale if factor is None else scale * factor.double()
         product = (a64 @ b64) * scale
-        self.magnitude = (a64.abs() @ b64.abs()) * scale.abs()
+        magnitude = a64.abs() @ b64.abs()
+        exact_sums = error_model.EXACT_SUMS.get(self.kind, 2.0**24)
+        self.sums_integers_exactly = not magnitude.numel() or float(magnitude.max()) <= exact_sums
+        self.magnitude = magnitude * scale.abs()
         terms = product.abs() if not (scale == 1).all() else torch.zeros_like(product)
         total = product
         for factor, term in ((beta, c), (1.0, bias)):
@@ -73,7 +77,8 @@ class Reference:
         if residual is not None:
             own = own + error_model.TERM_ERROR * (shaped.abs() + residual.double().abs())
         slope = error_model.SLOPE[activation]
-        sums = slope * error_model.sums(self.kind, self.k) * self.magnitude
+        small = error_model.sums_spacing(self.kind, self.k) * scale.abs()
+        sums = slope * (error_model.sums(self.kind, self.k) * self.magnitude + small)
         epilogue = slope * error_model.TERM_ERROR * terms + own
         if scale_result is not None:
             epilogue = epilogue + error_model.TERM_ERROR * self.exact.abs()
@@ -87,8 +92,11 @@ class Reference:
             return f"shape {tuple(y.shape)} instead of {tuple(self.exact.shape)}"
         if not y.dtype.is_floating_point:
             return self.inexact_integers(y)
-        exact = self._saturated(y.dtype)
-        difference = (y.double() - exact).abs()
+        largest, given = torch.finfo(y.dtype).max, y.double()
+        exact = self.exact.clamp(-largest, largest)
+        if y.dtype not in error_model.FP8:  # the others overflow to infinity: here as good as the largest
+            given = given.clamp(-largest, largest)
+        difference = (given - exact).abs()
         outside = ~(difference <= self._bound(y.dtype, exact))  # also catches NaN
         if outside.any():
             return f"{int(outside.sum())} of {y.numel()} elements outside the bound, {_first(outside, y, exact)}"
@@ -107,14 +115,14 @@ class Reference:
         u = ROUNDING[output]
         return u * exact.abs() + error_model.SPACING[output] + self._before_rounding * (1 + 2 * u)
 
-    def _saturated(self, output: torch.dtype) -> torch.Tensor:
-        """The exact result within what an fp8 output holds; what torch's own cast makes of the rest depends on its version."""
-        largest = error_model.LARGEST.get(output)
-        return self.exact if largest is None else self.exact.clamp(-largest, largest)
+    def _rounded(self, output: torch.dtype) -> torch.Tensor:
+        """The exact result in the output's type. fp8 saturates; what torch's own cast does with it depends on its version."""
+        largest = torch.finfo(output).max if output in error_model.FP8 else float("inf")
+        return self.exact.clamp(-largest, largest).to(output)
 
     def inexact_integers(self, y: torch.Tensor) -> str:
         """What is wrong with a result of small integers, which must be the rounded exact one bit for bit."""
-        expected = self._saturated(y.dtype).to(y.dtype)
+        expected = self._rounded(y.dtype)
         wrong = ~(y.double() == expected.double())
         if not wrong.any():
             return ""

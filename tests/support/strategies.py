@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+import hypothesis
 from hypothesis import strategies as st
+
+from hopper_gemm.registry import Kernel
 
 from . import features
 from .memory import Layout
@@ -121,6 +128,74 @@ def _choices(draw: st.DrawFn, a_dtype: str, scaled: bool) -> dict[str, object]:
         fields["precision"] = draw(st.sampled_from(("tf32", "tf32", "fp32")))
     if a_dtype in FP8:
         fields["use_fast_accum"] = draw(st.booleans())
+    if a_dtype == "fp16" and "schedule" not in fields and draw(st.integers(0, 3)) == 0:
+        fields["accumulate"] = "fp16"
     if "schedule" not in fields and not scaled:
         fields["batch_invariant"] = draw(st.integers(0, 5)) == 0
     return fields
+
+
+@st.composite
+def named(draw: st.DrawFn, kernels: list[Kernel], largest: int = 300) -> Product:
+    """A product for a kernel named by config=, its operands lying as that kernel reads them."""
+    kernel = draw(st.sampled_from(kernels))
+    m, n, k = (max(1, draw(sizes(largest))) for _ in range(3))
+    # A kernel with column-major output writes such an `out`, or a row-major one with its operands exchanged. One column of an
+    # `out` is both, and then taken for row-major.
+    column_major = kernel.exchanges and n > 1 and draw(st.booleans())
+    letters = kernel.layout if column_major else kernel.operand_layout
+    types = [_DTYPE_OF_KERNELS[name] for name in (kernel.a_type, kernel.b_type)]
+    a_dtype, b_dtype = types[::-1] if kernel.exchanges and not column_major else types
+
+    def readable(row_major: bool) -> Layout:
+        return Layout(row_major, draw(st.sampled_from((0, 1))), draw(st.sampled_from((0, 16, 48))), whole=16)
+
+    fields = {"m": m, "n": n, "k": k, "a_dtype": a_dtype, "b_dtype": b_dtype, "config": kernel.name}
+    fields |= {"a": readable(letters[0] == "t"), "b": readable(letters[1] == "t")}
+    padding, shift = draw(st.sampled_from((0, 1, 8))), draw(st.sampled_from((0, 3, 16)))
+    fields["out"] = Layout(not column_major, padding, shift, whole=draw(st.sampled_from((1, 16))))
+    fields |= draw(_outputs(a_dtype, True))
+    fields |= {"integers": draw(st.integers(0, 3)) == 0, "seed": draw(st.integers(0, 2**16))}
+    if draw(st.integers(0, 3)) == 0:
+        fields |= {"a_batch": (3,), "b_batch": (3,)}
+    if a_dtype not in INT8 and not kernel.name.endswith("_unfused"):
+        fields |= draw(_epilogues(False))
+    if a_dtype == "fp32":
+        fields["precision"] = "tf32"
+    if kernel.accumulator == "f16":
+        fields["accumulate"] = "fp16"
+    fields["use_fast_accum"] = a_dtype in FP8 and kernel.promote_k == 0
+    return Product(**fields)
+
+
+_DTYPE_OF_KERNELS = {kernel: name for name, kernel in features.KERNEL_INPUTS.items()}
+
+
+@st.composite
+def deep(draw: st.DrawFn, deepest: int = 32768) -> Product:
+    """Few tiles and so much K that it may be cut into slices."""
+    product = draw(products(largest=160))
+    return replace(product, k=256 * draw(st.integers(2, deepest // 256)), a_batch=(), b_batch=())
+
+
+def endless(strategy: st.SearchStrategy[Product], seed: int) -> Iterator[Product]:
+    """Different products, all drawn afresh.
+
+    From its eleventh example on hypothesis varies each one five times before it draws another, so the runs are short.
+    """
+    seen: set[Product] = set()
+    for part in itertools.count():
+        found: list[Product] = []
+
+        @hypothesis.seed(f"{seed}.{part}")
+        @hypothesis.settings(
+            max_examples=10, deadline=None, database=None, phases=[hypothesis.Phase.generate],
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )  # fmt: skip
+        @hypothesis.given(strategy)
+        def add(product: Product) -> None:
+            found.append(product)  # noqa: B023
+
+        add()
+        yield from dict.fromkeys(product for product in found if product not in seen)
+        seen.update(found)
