@@ -3,8 +3,9 @@
     python benchmarks/fit_model.py sweep.json [MORE.json ...] [--write]
 
 Least squares over the logarithms of predicted over measured time: within a shape the order of kernels counts, and most among
-the fastest; how far all of them are off together counts less. The sustained times are used where a row has them. `factor`
-is what one schedule, tile and cluster takes beyond the model, drawn towards 1. Prints what the kernels the fitted model
+the fastest; how far all of them are off together counts less. The sustained times are used; of rows without, only deep
+products whose K was cut into slices, which short rounds rank the same way. `factor` is what one schedule, tile and cluster
+takes beyond the model, drawn towards 1. Prints what the kernels the fitted model
 chooses cost beyond the best; --write replaces the constants.
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from scipy.optimize import least_squares
 
 from hopper_gemm.bench.suites import Case
@@ -38,6 +40,7 @@ FITTED = [
 ]  # fmt: skip
 PRIOR = 0.25  # how far a constant may move in one fit, as a standard deviation of its logarithm
 FACTOR_PRIOR = 0.03
+ERROR = 0.03  # of a timing and the model, as a standard deviation of its logarithm
 TOGETHER = 0.3  # weight of an error that all kernels of a shape share
 FASTEST = 12  # of the times without sustained ones
 
@@ -58,10 +61,12 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
     for row in json.loads(path.read_text())["rows"]:
         case = Case(row["m"], row["n"], row["k"], row.get("dtype", "bf16"), row.get("layout", "tn"))
         prefix = "" if "dtype" in row else "bf16_bf16_f32_"
-        if "sustained" in row and "dtype" in row:
+        if "dtype" in row:
             found = [(*name.split(), us) for name, us in row["sustained"].items() if name != "torch"]
         else:
             found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
+            if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
+                continue
         timed = [Timed(case, kernels[prefix + name], int(s), us) for name, s, us in found if prefix + name in kernels]
         if len(timed) > 1:
             shapes.append(timed)
@@ -81,6 +86,14 @@ def put(model: dict[str, Any], path: str, value: float) -> None:
     model[last] = value
 
 
+def weights_of(times: np.ndarray) -> np.ndarray:
+    """What the errors of the kernels of a shape are multiplied by: rows for each beside their mean, and one for the mean."""
+    weights = (times.min() / times) ** 4
+    mean = weights / weights.sum()
+    apart = weights[:, None] * (np.eye(len(times)) - mean) / ERROR
+    return np.vstack([apart, TOGETHER * math.sqrt(weights.sum()) * mean / ERROR])
+
+
 class Fit:
     """The problem of least squares; unknowns are logarithms of what constants and factors are multiplied by."""
 
@@ -89,6 +102,9 @@ class Fit:
         self.start.setdefault("factor", {})
         self.factors = sorted({factor_name(t.kernel) for shape in shapes for t in shape})
         self.card = Card()
+        self.timed = [t for shape in shapes for t in shape]
+        self.walks = [self.estimate(t, self.start).walk for t in self.timed]
+        self.weights = scipy.sparse.block_diag([weights_of(np.array([t.us for t in shape])) for shape in shapes], "csr")
 
     def model(self, x: np.ndarray) -> dict[str, Any]:
         model = copy.deepcopy(self.start)
@@ -96,36 +112,49 @@ class Fit:
             put(model, path, get(self.start, path) * math.exp(shift))
         for name, shift in zip(self.factors, x[len(FITTED) :]):
             model["factor"][name] = model["factor"].get(name, 1.0) * math.exp(shift)
+        model["tflop_energy"]["e5m2"] = model["tflop_energy"]["e4m3"]
         return model
 
-    def predicted(self, model: dict[str, Any]) -> list[np.ndarray]:
-        """Of every shape, the logarithms of predicted over measured times."""
-        return [
-            np.array([
-                math.log(Estimate(t.case.problem().for_output(t.kernel.output), t.kernel, self.card, model, t.slices).us / t.us)
-                for t in shape
-            ])
-            for shape in self.shapes
-        ]  # fmt: skip
+    def predicted(self, model: dict[str, Any]) -> np.ndarray:
+        """The logarithms of predicted over measured times, shape after shape."""
+        found = []
+        for timed, walk in zip(self.timed, self.walks):
+            estimate = self.estimate(timed, model)
+            estimate.__dict__["walk"] = walk  # what it would work out again: no fitted constant changes it
+            found.append(math.log(estimate.us / timed.us))
+        return np.array(found)
+
+    def estimate(self, t: Timed, model: dict[str, Any]) -> Estimate:
+        return Estimate(t.case.problem().for_output(t.kernel.output), t.kernel, self.card, model, t.slices)
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
-        parts = []
-        for shape, errors in zip(self.shapes, self.predicted(self.model(x))):
-            times = np.array([t.us for t in shape])
-            weights = (times.min() / times) ** 4
-            mean = np.average(errors, weights=weights)
-            parts += [weights * (errors - mean) / 0.03, [TOGETHER * mean / 0.03 * math.sqrt(weights.sum())]]
         factors = x[len(FITTED) :] + np.log([self.start["factor"].get(name, 1.0) for name in self.factors])
-        return np.concatenate([*parts, x[: len(FITTED)] / PRIOR, factors / FACTOR_PRIOR])
+        errors = self.weights @ self.predicted(self.model(x))
+        return np.concatenate([errors, x[: len(FITTED)] / PRIOR, factors / FACTOR_PRIOR])
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """By differences; of the factors by one, since each time depends on one factor."""
+        step, here = 1e-3, self.predicted(self.model(x))
+
+        def slope(shift: np.ndarray) -> np.ndarray:
+            return (self.predicted(self.model(x + step * shift)) - here) / step
+
+        columns = [slope(np.eye(len(x))[i]) for i in range(len(FITTED))]
+        all_factors = slope(np.concatenate([np.zeros(len(FITTED)), np.ones(len(self.factors))]))
+        own = np.array([self.factors.index(factor_name(t.kernel)) for t in self.timed])
+        columns += [np.where(own == i, all_factors, 0.0) for i in range(len(self.factors))]
+        priors = np.concatenate([np.full(len(FITTED), 1 / PRIOR), np.full(len(self.factors), 1 / FACTOR_PRIOR)])
+        return np.vstack([self.weights @ np.array(columns).T, np.diag(priors)])
 
     def solve(self, evaluations: int) -> np.ndarray:
         x = np.zeros(len(FITTED) + len(self.factors))
-        return least_squares(self.residuals, x, loss="soft_l1", max_nfev=evaluations, verbose=2, diff_step=1e-3).x
+        return least_squares(self.residuals, x, jac=self.jacobian, loss="soft_l1", max_nfev=evaluations, verbose=2).x
 
     def regret(self, model: dict[str, Any]) -> list[tuple[float, Timed, Timed]]:
         """Of every shape, the time of the chosen of the timed kernels over that of the fastest; worst first."""
         found = []
-        for shape, errors in zip(self.shapes, self.predicted(model)):
+        ends = np.cumsum([len(shape) for shape in self.shapes])[:-1]
+        for shape, errors in zip(self.shapes, np.split(self.predicted(model), ends)):
             chosen = min(zip(shape, errors), key=lambda e: math.log(e[0].us) + e[1])[0]
             best = min(shape, key=lambda t: t.us)
             found.append((chosen.us / best.us, chosen, best))

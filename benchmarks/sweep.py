@@ -112,7 +112,7 @@ def row(case: Case, draw: random.Random) -> dict:
     sets = Operands(case, seed=0)
     calls = {"torch": sets.torch_call}
     for p in applicable(case):
-        for slices in slicings(case, p.tiles):
+        for slices in slicings(case, p.tiles // p.walk.slices):
             calls[f"{p.kernel.name} {slices}"] = call_of(sets, p, slices)
     candidates = measure.capture(calls, sets.count, lambda name, e: print(f"{case}: {name} failed: {e}"))
     times = timed(candidates, draw, ROUNDS, SHORT)

@@ -231,15 +231,14 @@ class Estimate:
         model, kernel, problem = self.model, self.kernel, self.problem
         stage_bytes = kernel.element_bytes * kernel.tile[2] * (min(kernel.tile[0], problem.m) + min(kernel.tile[1], problem.n))
 
-        def bytes_per_us(ctas: int) -> float:
+        def bytes_per_us(ctas: int) -> float:  # near the memory's limit both slow each other
             by_latency = ctas * stage_bytes * max(1, kernel.stages - 1) / model["load_latency_cycles"]
-            by_sm = min(ctas, self.sms) * model["hbm_bytes_per_cycle_sm"]
-            return float(min(model["hbm_bytes_per_us"], 1e3 * model["clock_ghz"] * min(by_latency, by_sm)))
+            asked = 1e3 * model["clock_ghz"] * min(by_latency, min(ctas, self.sms) * model["hbm_bytes_per_cycle_sm"])
+            return float((model["hbm_bytes_per_us"] ** -2 + asked**-2) ** -0.5)
 
-        rounds, rest = divmod(self.tiles, self.resident_ctas)
-        ctas = [(rounds, self.resident_ctas), (1, rest)]
+        rounds, rest = divmod(self.tiles, resident := self.resident_ctas)
         tile_bytes = problem.batches * self.walk.hbm_bytes / self.tiles
-        return sum(times * count * tile_bytes / bytes_per_us(count) for times, count in ctas if times * count)
+        return tile_bytes * sum(n * ctas / bytes_per_us(ctas) for n, ctas in ((rounds, resident), (1, rest)) if n * ctas)
 
     @property
     def power_us(self) -> float:
@@ -269,7 +268,7 @@ class Estimate:
         """The modelled time."""
         power = self.model["power_softness"]
         kernel_us = self.factor * (self.busy_us**power + self.power_us**power) ** (1 / power)
-        launch_us = self.model["launch_us"] + (self.model["cluster_us"] if self.kernel.cluster_size > 1 else 0.0)
+        launch_us = self.model["launch_us"] + self.model["cluster_us"] * (self.kernel.cluster_size > 1)
         slower, faster = max(kernel_us, self.memory_us), min(kernel_us, self.memory_us)
         return float(launch_us + slower + self.model["overlap_loss"] * faster + self.sum_us)
 
@@ -283,8 +282,8 @@ class Estimate:
 
 def factor_name(kernel: Kernel) -> str:
     """The key of model.json's `factor`: "pingpong 128x128 1x2x1", clusters as m x n x k."""
-    sides = (kernel.tile[:2], (*kernel.cluster, kernel.cluster_k))
-    return " ".join([kernel.schedule.value, *("x".join(map(str, side)) for side in sides)])
+    sides = kernel.tile[:2], (*kernel.cluster, kernel.cluster_k)
+    return f"{kernel.schedule.value} " + " ".join("x".join(map(str, side)) for side in sides)
 
 
 def _split_lines(row_bytes: int, model: Mapping[str, float]) -> float:

@@ -52,18 +52,18 @@ _LINEAR = ("tn",)  # the layout of linear layers: both operands K-major
 
 
 def _bf16(schedule, tile_m, tile_n, stages, **rest):
-    """A tile that fp16, with its shorter list, does without."""
+    """A tile or layout that fp16, with its shorter list, does without."""
     return kernel(schedule, tile_m, tile_n, stages, inputs=("bf16",), **rest)
 
 
-def _decode(schedule, tile_m, tile_n, stages, *, build=_bf16, layouts=_LINEAR, **rest):
+def _decode(schedule, tile_m, tile_n, stages, *, build=kernel, layouts=_LINEAR, **rest):
     """The operands exchanged, so that the few rows of activations are wgmma's N."""
     return build(schedule, tile_m, tile_n, stages, tile_k=128, layouts=layouts, output="column_major", **rest)
 
 
 # The automatic tiles were picked by a greedy cover of a sweep of 60 candidates over the peers suite and 70 random shapes (one
 # H200, 2026-11-30; benchmarks/results/sweep.json), plus one or two of every schedule. So that suite is not an independent
-# test of this list, nor of the selector fitted to the same sweep.
+# test of this list, nor of the selector fitted to the same sweep. Linear layers have the same tiles in bf16 and fp16.
 _SIXTEEN_BIT = _flat(
     [
         kernel("multistage", 64, 64, 5),
@@ -80,31 +80,38 @@ _SIXTEEN_BIT = _flat(
         kernel("pingpong", 128, 128, 6, cluster=(1, 2)),
         kernel("pingpong", 128, 192, 4),
         # widths between the powers of two, where they divide the wave better
-        *[_bf16("cooperative", 128, n, s, layouts=_B_IS_K_MAJOR) for n, s in ((144, 5), (160, 5), (176, 5), (192, 5), (224, 4))],
-        *[_bf16("pingpong", 128, n, s, cluster=(2, 1), layouts=_B_IS_K_MAJOR) for n, s in ((144, 5), (160, 5), (176, 4))],
-        kernel("cooperative", 128, 224, 4, layouts=_LINEAR),
-        kernel("pingpong", 128, 176, 4, cluster=(2, 1), layouts=_LINEAR),
+        *[
+            build("cooperative", 128, n, s, layouts=layouts)
+            for build, layouts in ((_bf16, _B_IS_K_MAJOR), (kernel, _LINEAR))
+            for n, s in ((144, 5), (160, 5), (176, 5), (192, 5), (224, 4))
+        ],
+        *[
+            build("pingpong", 128, n, s, cluster=(2, 1), layouts=layouts)
+            for build, layouts in ((_bf16, _B_IS_K_MAJOR), (kernel, _LINEAR))
+            for n, s in ((144, 5), (160, 5), (176, 4))
+        ],
         # linear layers: small outputs, and clusters for rows that are no whole lines of memory
-        *[_bf16("warp_specialized", 64, n, 6, tile_k=128, layouts=_LINEAR) for n in (32, 64)],
-        _bf16("warp_specialized", 64, 96, 8, layouts=_LINEAR),
-        _bf16("warp_specialized", 128, 64, 8, layouts=_LINEAR),
-        _bf16("warp_specialized", 64, 128, 7, cluster=(2, 1), layouts=_LINEAR),
-        _bf16("pingpong", 64, 128, 8, cluster=(2, 2), layouts=_LINEAR),
-        *[_bf16("pingpong", 128, 128, 6, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 4))],
+        *[kernel("warp_specialized", 64, n, 6, tile_k=128, layouts=_LINEAR) for n in (32, 64)],
+        kernel("warp_specialized", 64, 96, 8, layouts=_LINEAR),
+        kernel("warp_specialized", 128, 64, 8, layouts=_LINEAR),
+        kernel("warp_specialized", 64, 128, 7, cluster=(2, 1), layouts=_LINEAR),
+        kernel("pingpong", 64, 128, 8, cluster=(2, 2), layouts=_LINEAR),
+        *[kernel("pingpong", 128, 128, 6, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 4))],
+        _bf16("cooperative", 256, 128, 4, cluster=(2, 1), layouts=_LINEAR),
         kernel("pingpong", 128, 128, 6, layouts=_LINEAR),
-        _bf16("pingpong", 128, 192, 4, cluster=(2, 1), layouts=_LINEAR),
+        kernel("pingpong", 128, 192, 4, cluster=(2, 1), layouts=_LINEAR),
         kernel("pingpong", 192, 128, 4, layouts=_LINEAR),
-        _bf16("pingpong", 192, 128, 4, cluster=(1, 2), layouts=_LINEAR),
+        kernel("pingpong", 192, 128, 4, cluster=(1, 2), layouts=_LINEAR),
         # decode
-        _decode("pingpong", 64, 16, 8, layouts=LAYOUTS),
-        _decode("warp_specialized", 64, 16, 4, layouts=LAYOUTS),
-        _decode("warp_specialized", 64, 64, 6, layouts=LAYOUTS),
+        *[
+            _decode(*tile, build=build, layouts=layouts)
+            for build, layouts in ((_bf16, LAYOUTS), (kernel, _LINEAR))
+            for tile in (("pingpong", 64, 16, 8), ("warp_specialized", 64, 16, 4), ("warp_specialized", 64, 64, 6))
+        ],
         *[_decode("warp_specialized", 64, n, s) for n, s in ((8, 6), (32, 8))],
         *[_decode("pingpong", 64, n, 8) for n in (8, 32)],
         _decode("warp_specialized", 128, 32, 5),
         *[_decode("warp_specialized", 64, n, 6, store="direct", cluster_k=2) for n in (16, 64)],
-        _decode("pingpong", 64, 16, 8, build=kernel),
-        *[_decode("warp_specialized", 64, n, 6, build=kernel) for n in (8, 64)],
         # fp16 accumulation: few tiles split K, which also shortens the chains that lose bits
         _fp16_sums("cooperative", 256, 256, 3),
         _fp16_sums("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=4),
@@ -121,21 +128,22 @@ def _promoted(pair, schedule, tile_m, tile_n, stages, **rest):
     return _narrow(pair, schedule, tile_m, tile_n, stages, promote_k=FP8_PROMOTION, **rest)
 
 
-# Every schedule exists for tf32, e4m3 and s8. The tiles are those that won for bf16, as far as registers allow: promoted
-# sums take twice the accumulators. Not yet fitted to timings of their own.
+# Every schedule exists for tf32, e4m3 and s8. The tiles are those that won for bf16, as far as registers allow (promoted sums
+# take twice the accumulators), and those that won in a sweep of the type (benchmarks/results/sweep_types.json; not s8).
 _NARROW = _flat(
     [
         _narrow("e4m3", "cooperative", 128, 256, 4),
         _narrow("e4m3", "cooperative", 128, 256, 4, cluster=(2, 1)),
         _narrow("e4m3", "pingpong", 64, 128, 8),
-        _narrow("e4m3", "pingpong", 128, 128, 6, cluster=(2, 1)),
+        *[_narrow("e4m3", "pingpong", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2))],
         _narrow("e4m3", "pingpong", 128, 192, 4, cluster=(2, 1)),
         _narrow("e4m3", "warp_specialized", 64, 32, 12),
         _narrow("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
         _promoted("e4m3", "multistage", 64, 128, 6),
         _promoted("e4m3", "tma", 64, 128, 7),
         _promoted("e4m3", "warp_specialized", 64, 64, 8),
-        _promoted("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
+        *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 16)],
+        _promoted("e4m3", "cooperative", 256, 64, 4),
         _promoted("e4m3", "cooperative", 128, 128, 6),
         _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(2, 1)),
         _promoted("e4m3", "cooperative", 128, 192, 5, cluster=(2, 1)),
@@ -159,7 +167,8 @@ _NARROW = _flat(
         _narrow("tf32", "warp_specialized", 64, 64, 8),
         _narrow("tf32", "cooperative", 128, 256, 4),
         _narrow("tf32", "pingpong", 64, 128, 8),
-        _narrow("tf32", "pingpong", 128, 128, 6, cluster=(2, 1)),
+        _narrow("tf32", "pingpong", 64, 256, 5),
+        *[_narrow("tf32", "pingpong", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2))],
         _narrow("tf32", "pingpong", 128, 192, 4, cluster=(2, 1)),
     ]
 )
