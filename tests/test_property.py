@@ -71,7 +71,7 @@ class Tally:
             self.refused[product.schedule] += 1
             return
         except Exception as error:  # whatever it is, the product that raised it is recorded
-            wrong = f"{type(error).__name__}: {error}"
+            wrong = f"{type(error).__name__}: {error}"[:1000]
         self.cases[name] += 1
         if wrong:
             self.failures.append(f"{product!r}: {wrong}")

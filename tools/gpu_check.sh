@@ -83,7 +83,7 @@ sanitize() {
   fi
   step memcheck 300 "$tool" --tool memcheck --error-exitcode 9 $PYTHON tools/gpu_smoke.py --shapes 1
   for check in synccheck racecheck; do
-    step $check 120 "$tool" --tool $check --error-exitcode 9 $PYTHON tools/gpu_smoke.py --shapes 1 --one-per-schedule
+    step $check 200 "$tool" --tool $check --error-exitcode 9 $PYTHON tools/gpu_smoke.py --shapes 1 --one-per-schedule
   done
   $PYTHON tools/sanitize_record.py "$OUT" "$OUT/sanitize.json"
 }

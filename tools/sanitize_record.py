@@ -22,6 +22,12 @@ def number(pattern, text):
     return int(found[1]) if found else None
 
 
+def covered(text):
+    """Products by what they are for (every kernel, slices of K, options, packing) and by input types."""
+    found = re.search(r"^gpu_smoke: covered (.*)$", text, re.MULTILINE)
+    return json.loads(found[1]) if found else None
+
+
 def main():
     folder, target = Path(sys.argv[1]), Path(sys.argv[2])
     record = environment("compute-sanitizer") | {"command": "tools/gpu_check.sh sanitize", "tools": {}}
@@ -34,6 +40,7 @@ def main():
             "command": f"compute-sanitizer --tool {tool} python {program}",
             "products_passed": number(r"gpu_smoke: (\d+) passed", text),
             "products_failed": number(r"gpu_smoke: \d+ passed, (\d+) failed", text),
+            "covered": covered(text),
             "errors": number(r"ERROR SUMMARY: (\d+) error", text)
             if tool != "racecheck"
             else number(r"RACECHECK SUMMARY: (\d+) hazard", text),

@@ -13,7 +13,7 @@ from hopper_gemm.registry import Kernel
 
 from . import features
 from .memory import Layout
-from .problems import FP8, INT8, Product, Term
+from .problems import FP8, INT8, Product, Term, for_kernel
 
 EDGES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257)
 FLOATS = ("bf16", "fp16", "fp32")
@@ -130,6 +130,7 @@ def _choices(draw: st.DrawFn, a_dtype: str, scaled: bool) -> dict[str, object]:
         fields["use_fast_accum"] = draw(st.booleans())
     if a_dtype == "fp16" and "schedule" not in fields and draw(st.integers(0, 3)) == 0:
         fields["accumulate"] = "fp16"
+    fields["static_b"] = draw(st.integers(0, 3)) == 0
     if "schedule" not in fields and not scaled:
         fields["batch_invariant"] = draw(st.integers(0, 5)) == 0
     return fields
@@ -140,35 +141,21 @@ def named(draw: st.DrawFn, kernels: list[Kernel], largest: int = 300) -> Product
     """A product for a kernel named by config=, its operands lying as that kernel reads them."""
     kernel = draw(st.sampled_from(kernels))
     m, n, k = (max(1, draw(sizes(largest))) for _ in range(3))
-    # A kernel with column-major output writes such an `out`, or a row-major one with its operands exchanged. One column of an
-    # `out` is both, and then taken for row-major.
-    column_major = kernel.exchanges and n > 1 and draw(st.booleans())
-    letters = kernel.layout if column_major else kernel.operand_layout
-    types = [_DTYPE_OF_KERNELS[name] for name in (kernel.a_type, kernel.b_type)]
-    a_dtype, b_dtype = types[::-1] if kernel.exchanges and not column_major else types
+    product = for_kernel(kernel, m, n, k, column_major=kernel.exchanges and n > 1 and draw(st.booleans()))
 
-    def readable(row_major: bool) -> Layout:
-        return Layout(row_major, draw(st.sampled_from((0, 1))), draw(st.sampled_from((0, 16, 48))), whole=16)
+    def moved(layout: Layout) -> Layout:
+        return replace(layout, pad=draw(st.sampled_from((0, 1))), offset=draw(st.sampled_from((0, 16, 48))))
 
-    fields = {"m": m, "n": n, "k": k, "a_dtype": a_dtype, "b_dtype": b_dtype, "config": kernel.name}
-    fields |= {"a": readable(letters[0] == "t"), "b": readable(letters[1] == "t")}
+    fields: dict[str, object] = {"a": moved(product.a), "b": moved(product.b)}
     padding, shift = draw(st.sampled_from((0, 1, 8))), draw(st.sampled_from((0, 3, 16)))
-    fields["out"] = Layout(not column_major, padding, shift, whole=draw(st.sampled_from((1, 16))))
-    fields |= draw(_outputs(a_dtype, True))
-    fields |= {"integers": draw(st.integers(0, 3)) == 0, "seed": draw(st.integers(0, 2**16))}
+    fields["out"] = replace(product.out, pad=padding, offset=shift, whole=draw(st.sampled_from((1, 16))))
+    fields |= draw(_outputs(product.a_dtype, True))
+    fields |= {"integers": draw(st.integers(0, 3)) == 0, "seed": draw(st.integers(0, 2**16)), "static_b": draw(st.booleans())}
     if draw(st.integers(0, 3)) == 0:
         fields |= {"a_batch": (3,), "b_batch": (3,)}
-    if a_dtype not in INT8 and not kernel.name.endswith("_unfused"):
+    if product.a_dtype not in INT8 and not kernel.name.endswith("_unfused"):
         fields |= draw(_epilogues(False))
-    if a_dtype == "fp32":
-        fields["precision"] = "tf32"
-    if kernel.accumulator == "f16":
-        fields["accumulate"] = "fp16"
-    fields["use_fast_accum"] = a_dtype in FP8 and kernel.promote_k == 0
-    return Product(**fields)
-
-
-_DTYPE_OF_KERNELS = {kernel: name for name, kernel in features.KERNEL_INPUTS.items()}
+    return replace(product, **fields)
 
 
 @st.composite
