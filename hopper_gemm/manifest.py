@@ -235,6 +235,12 @@ CANDIDATES = _flat(
         *[_bf16("cooperative", 128, 256, 4, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 2))],
         _bf16("cooperative", 256, 192, 3, layouts=_LINEAR),
         _bf16("cooperative", 192, 192, 4, layouts=_LINEAR),
+        *[_bf16("warp_specialized", 128, 128, s, store="direct", cluster_k=k, layouts=("tn", "nt")) for s, k in ((5, 2), (5, 4))],
+        *[
+            _bf16("warp_specialized", 128, n, s, store="direct", cluster_k=2, layouts=("tn", "nt"))
+            for n, s in ((64, 7), (192, 3))
+        ],
+        _bf16("warp_specialized", 64, 128, 7, store="direct", cluster_k=2, layouts=("tn", "nt")),
         _bf16("pingpong", 128, 208, 4, cluster=(2, 1), layouts=_LINEAR),
         _bf16("pingpong", 192, 128, 4, cluster=(2, 1), layouts=_LINEAR),
         *[
