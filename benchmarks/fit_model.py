@@ -106,6 +106,10 @@ class Fit:
         self.walks = [self.estimate(t, self.start).walk for t in self.timed]
         self.weights = scipy.sparse.block_diag([weights_of(np.array([t.us for t in shape])) for shape in shapes], "csr")
 
+    def start_point(self) -> np.ndarray:
+        """The constants as they are."""
+        return np.zeros(len(FITTED) + len(self.factors))
+
     def model(self, x: np.ndarray) -> dict[str, Any]:
         model = copy.deepcopy(self.start)
         for path, shift in zip(FITTED, x):
@@ -147,8 +151,9 @@ class Fit:
         return np.vstack([self.weights @ np.array(columns).T, np.diag(priors)])
 
     def solve(self, evaluations: int) -> np.ndarray:
-        x = np.zeros(len(FITTED) + len(self.factors))
-        return least_squares(self.residuals, x, jac=self.jacobian, loss="soft_l1", max_nfev=evaluations, verbose=2).x
+        return least_squares(
+            self.residuals, self.start_point(), jac=self.jacobian, loss="soft_l1", max_nfev=evaluations, verbose=2
+        ).x
 
     def regret(self, model: dict[str, Any]) -> list[tuple[float, Timed, Timed]]:
         """Of every shape, the time of the chosen of the timed kernels over that of the fastest; worst first."""
@@ -183,7 +188,7 @@ def main() -> None:
     options = parser.parse_args()
     kernels = {kernel.name: kernel for kernel in all_kernels()}
     fit = Fit([shape for path in options.sweeps for shape in timings(path, kernels)])
-    report("before", fit.regret(fit.model(np.zeros(len(FITTED) + len(fit.factors)))))
+    report("before", fit.regret(fit.model(fit.start_point())))
     model = rounded(fit.model(fit.solve(options.evaluations)))
     report("after", fit.regret(model))
     if options.write:

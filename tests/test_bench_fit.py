@@ -1,0 +1,58 @@
+"""benchmarks/fit_model.py on a few shapes of a recorded sweep, and benchmarks/ceiling.py's kernel as far as nvcc goes."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.programs import load_program
+
+from hopper_gemm.registry import all_kernels
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+
+
+@pytest.fixture(scope="module")
+def program():
+    return load_program("fit_model")
+
+
+@pytest.fixture(scope="module")
+def fit(program, tmp_path_factory):
+    sweep = json.loads((RESULTS / "sweep_peers.json").read_text())
+    sweep["rows"] = sweep["rows"][3:6]
+    path = tmp_path_factory.mktemp("fit") / "sweep.json"
+    path.write_text(json.dumps(sweep))
+    shapes = program.timings(path, {kernel.name: kernel for kernel in all_kernels()})
+    assert len(shapes) == 3 and all(len(shape) >= 5 for shape in shapes)
+    return program.Fit(shapes)
+
+
+def test_slopes_are_those_of_the_residuals(fit):
+    x = np.random.default_rng(0).normal(0, 0.02, len(fit.start_point()))
+    slopes, step = fit.jacobian(x), 1e-4
+    for i in (0, 5, len(x) - 1):
+        moved = x.copy()
+        moved[i] += step
+        expected = (fit.residuals(moved) - fit.residuals(x)) / step
+        assert np.allclose(slopes[:, i], expected, rtol=0.05, atol=0.05)
+
+
+def test_a_fit_improves_and_judges_itself(fit):
+    zero = fit.start_point()
+    x = fit.solve(8)
+    assert np.square(fit.residuals(x)).sum() < np.square(fit.residuals(zero)).sum()
+    regrets = fit.regret(fit.model(x))
+    assert [r for r, _, _ in regrets] == sorted((r for r, _, _ in regrets), reverse=True) and regrets[-1][0] >= 1
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_the_ceiling_kernel_compiles_and_counts_its_work(tmp_path):
+    library = load_program("ceiling").build(tmp_path)
+    assert library.ceiling_operand_bytes() == 4 * (128 + 256) * 64 * 2
+    assert library.ceiling_flops(132, 10) == 2 * 128 * 256 * 64 * 10 * 132
+    assert isinstance(library, ctypes.CDLL)
