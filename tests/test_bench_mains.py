@@ -50,6 +50,8 @@ def test_chains(run, monkeypatch):
     monkeypatch.setattr(chains, "CHAINS", small)
     result = run(chains, "--rounds", "2")
     assert [r["chain"] for r in result["rows"]] == ["cubes", "step"] and result["notes"] == []
+    result = run(chains, "--rounds", "2", "--kernels", "bf16_*_tn_64x*_warp_specialized_*_column")
+    assert all("_column" in name for r in result["rows"] for name in r["kernels"]) and result["notes"] == []
 
 
 @pytest.mark.parametrize("name", ["peers", "layouts", "types"])

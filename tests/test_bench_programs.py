@@ -138,6 +138,7 @@ def test_a_chain_runs_through_both_sides(monkeypatch):
     notes = []
     row = chains.measure_chain(chain, 4, 0, notes.append, device="cpu")
     assert notes == [] and row["products"] == 12 and row["difference"] < 0.03 and row["ok"] and row["kernels"] == ["a kernel"] * 4
+    assert row["static_us"] > 0 and row["ok"] == (min(row["of_torch"], row["static_of_torch"]) <= row["limit"])
     buffers = chains.Buffers(chain, 0, "cpu")
     last = buffers.run(chains.torch_product)
     assert 0.3 < float(last.float().std()) < 3

@@ -38,6 +38,8 @@ def test_selector():
 def test_chains_and_host():
     chain = {"chain": "c", "products": 64, "us": 400.0, "torch_us": 500.0, "floor_us": 160.0, "of_torch": 0.8, "limit": 0.95}
     assert "| c | 64 | 400 | 500 | 160 | 0.800 | 0.95 |" in doc_tables.table("chains", {"chains": HEAD | {"rows": [chain]}})
+    chain |= {"static_us": 380.0, "static_of_torch": 0.76}
+    assert "| c | 64 | 400 | 500 | 160 | 0.800 | 380 | 0.760 | 0.95 |" in doc_tables.table("chains", {"chains": HEAD | {"rows": [chain]}})
     calls = [{"call": "torch.mm", "us": 5.0}, {"call": "plan", "us": 2.5, "against": "torch.mm", "of_it": 0.5, "limit": 0.6}]
     text = doc_tables.table("host", {"host": HEAD | {"rows": calls}})
     assert "| `torch.mm` | 5.00 |  |  |" in text and "| `plan` | 2.50 | 0.50 of `torch.mm` | 0.60 |" in text

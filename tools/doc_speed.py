@@ -54,6 +54,10 @@ def chains(results, _):
         for r in result["rows"]
     ]
     header = ["products that depend on each other", "products", "us", "torch us", "floor us", "of torch's time", "at most"]
+    if all("static_us" in r for r in result["rows"]):
+        header[6:6] = ["us, static weights", "of torch's time"]
+        for line, r in zip(lines, result["rows"]):
+            line[6:6] = [f"{r['static_us']:.0f}", f"{r['static_of_torch']:.3f}"]
     return f"{grid(header, lines)}\n\n{head(result)}"
 
 

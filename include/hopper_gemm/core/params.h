@@ -29,7 +29,7 @@ struct GemmParams {
   int64_t a_batch, b_batch, out_batch;  // elements between consecutive matrices
   int m, n, k;
   int a_step, b_step;  // 0 if all products share the operand: what a batch adds to its map's third coordinate
-  StaticOperand static_operand;
+  StaticOperand static_operand = StaticOperand::none;
   TileOrder order;
   DataType out_type;
   Store store;     // Store::tma only if the kernel has staging buffers and the output can take it
