@@ -3,7 +3,8 @@
     python benchmarks/accuracy.py [--types bf16,fp8] [--ks 64,1024] [--size 512] [--seconds 120] [--json FILE]
 
 A row's errors are the root mean square and the largest of y - ref, relative to the root mean square of ref, on random
-normal data; `ok` says whether ours are within the limits beside torch's. `adversarial` are sums that cancel, as a part of
+normal data; `ok` says whether ours are within the limits beside torch's. `parts`: into how many chains our kernel cuts a sum;
+the error of a long sum grows with its chains, and torch cuts them by rules of its own. `adversarial` are sums that cancel, as a part of
 the bound of tests/support/error_model.py: at most 1.
 """
 
@@ -102,7 +103,7 @@ def row(name: str, output: torch.dtype, size: int, k: int, generator: torch.Gene
     torch_rms, torch_max = errors_of(theirs)
     result = {
         "type": name, "output": str(output).removeprefix("torch."), "m": size, "n": size, "k": k,
-        "rms": our_rms, "torch_rms": torch_rms, "max": our_max, "torch_max": torch_max,
+        "parts": parts(a, b, output, kind.options), "rms": our_rms, "torch_rms": torch_rms, "max": our_max, "torch_max": torch_max,
         "rms_ratio": ratio(our_rms, torch_rms), "max_ratio": ratio(our_max, torch_max), "rms_limit": rms_limit(name, output, k),
     }  # fmt: skip
     limit = result["rms_limit"]
@@ -117,6 +118,12 @@ def ratio(ours: float, theirs: float) -> float:
     if ours == 0:
         return 0.0
     return round(ours / theirs, 4) if theirs else float("inf")
+
+
+def parts(a: torch.Tensor, b: torch.Tensor, output: torch.dtype, options: dict[str, Any]) -> int:
+    """Chains of one of our sums: slices of K in memory, times those within a cluster."""
+    chosen = hopper_gemm.explain(a, b, out_dtype=output, **options).plan.chosen
+    return chosen.walk.slices * chosen.kernel.cluster_k
 
 
 def rows(
@@ -161,7 +168,7 @@ def main() -> int:
     for one in rows(types, [int(k) for k in options.ks.split(",")], options.size, options.seconds, "cuda", note):
         result["rows"].append(one)
         print(
-            f"{one['type']:>8} -> {one['output']:8} K = {one['k']:5}  rms {one['rms']:.3e} ({one['rms_ratio']:.3f} x torch)  "
+            f"{one['type']:>8} -> {one['output']:8} K = {one['k']:5} in {one['parts']}  rms {one['rms']:.3e} ({one['rms_ratio']:.3f} x torch)  "
             f"max {one['max']:.3e} ({one['max_ratio']:.3f} x)  bound {one.get('adversarial', 0):.3f}  "
             f"{'ok' if one['ok'] else 'ABOVE THE LIMIT'}",
             flush=True,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from support.problems import for_kernel, run
+from support.programs import load_program
 
 import hopper_gemm
 from hopper_gemm import _C, Schedule
 from hopper_gemm.registry import all_kernels
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-gpu_smoke, sanitize_record = (importlib.import_module(name) for name in ("gpu_smoke", "sanitize_record"))
+gpu_smoke, sanitize_record = (load_program(name, "tools") for name in ("gpu_smoke", "sanitize_record"))
 
 
 @pytest.mark.parametrize("product", list(gpu_smoke.packed_products()), ids=lambda p: f"{p.a_dtype} {p.precision} {p.a_batch} {p.scale_a}")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from itertools import islice
-from pathlib import Path
 
 from support import features
 from support.pretend_gpu import PretendGpu, pretend_gpu  # noqa: F401
 from support.problems import Trial, arguments
+from support.programs import load_program
 from support.strategies import deep, endless, named
 
 import hopper_gemm
 
-SPEC = importlib.util.spec_from_file_location("stress", Path(__file__).parents[1] / "tools" / "stress.py")
-stress = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(stress)
+stress = load_program("stress", "tools")
 
 
 def test_a_kernel_that_is_named_takes_its_product(pretend_gpu: PretendGpu):  # noqa: F811

@@ -1,4 +1,4 @@
-"""Loads a program of benchmarks/ as a module, for tests of its parts."""
+"""Loads a program of benchmarks/ or tools/ as a module, for tests of its parts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 
-def load_program(name: str) -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / f"{name}.py"
+def load_program(name: str, folder: str = "benchmarks") -> ModuleType:
+    path = Path(__file__).parents[2] / folder / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
