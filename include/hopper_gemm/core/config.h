@@ -51,8 +51,6 @@ struct KernelConfig {
   constexpr int warpgroup_m() const { return is_pingpong() ? tile_m : tile_m / consumers; }
   constexpr int mma_blocks() const { return warpgroup_m() / kMmaM; }
   constexpr bool promotes() const { return promote_k > 0; }
-  // Two warpgroups of a tile take turns on the tensor core, so that one promotes while the other multiplies.
-  constexpr bool takes_turns() const { return promotes() && schedule == Schedule::cooperative && consumers == 2; }
   // 32-bit accumulator registers of one thread for one wgmma, and in all (a promoting kernel has two sets).
   constexpr int mma_registers() const { return hopper_gemm::accumulator_registers(accumulator, tile_n); }
   constexpr int accumulator_registers() const { return mma_blocks() * mma_registers() * (promotes() ? 2 : 1); }

@@ -21,12 +21,11 @@ struct Cooperative {
     const auto epilogue = Epilogue<K>::make(context);
     Accumulator<K> acc;
     typename TmaRing<K>::State state = {0, 0};  // carried across tiles: the ring does not restart
-    auto turns = start_turns(context);
 
     for (auto walk = StaticWalk<K>::start(context.params); walk.valid(); walk.advance()) {
       const Tile tile = walk.tile(context);
       arch::annotate(arch::Activity::mainloop, walk.index);
-      issue_tile(context, acc, state, warpgroup_row, k_blocks, turns);
+      issue_tile(context, acc, state, warpgroup_row, k_blocks);
       retire_tile(context, acc, state);
       arch::annotate(arch::Activity::epilogue, walk.index);
       epilogue.store(acc, tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n, tile.batch);

@@ -17,7 +17,7 @@ HG_DEVICE void set_up(const Context<K>& context) {
       arch::tma_prefetch(context.params.a_map);
       arch::tma_prefetch(context.params.b_map);
       TmaRing<K>::init(context.shared);
-      if constexpr (c.is_pingpong() || c.takes_turns()) Order<K>::init(context.shared);
+      if constexpr (c.is_pingpong()) Order<K>::init(context.shared);
       arch::barrier_init_fence();
     }
     sync_cluster<K>();

@@ -2,7 +2,6 @@
 #pragma once
 #include "hopper_gemm/core/swizzle.h"
 #include "hopper_gemm/mainloop/accumulator.h"
-#include "hopper_gemm/pipeline/order.h"
 #include "hopper_gemm/pipeline/tma_ring.h"
 
 namespace hopper_gemm {
@@ -28,53 +27,24 @@ struct StageOperands {
   }
 };
 
-// Where the warpgroups of a tile do not take turns on the tensor core, and where they do, stage by stage.
-struct NoTurns {
-  HG_DEVICE void wait() const {}
-  HG_DEVICE void pass() {}
-};
-template <class K>
-struct StageTurns {
-  const Context<K>& context;
-  Order<K> order;
-
-  HG_DEVICE void wait() const { order.wait_mainloop(context); }
-  HG_DEVICE void pass() {
-    order.pass_mainloop(context);
-    order.advance();
-  }
-};
-template <class K>
-HG_DEVICE auto start_turns(const Context<K>& context) {
-  if constexpr (K::config.takes_turns()) {
-    return StageTurns<K>{context, Order<K>::start(context)};
-  } else {
-    return NoTurns{};
-  }
-}
-
 // A stage of a promoting kernel: sums of promote_k elements of K, each added to the fp32 ones as soon as it is complete.
-// Blocks are groups of their own: while one is added, the next is multiplied. Nothing is in flight on return. The turn is
-// passed while the last wgmmas run: the other warpgroup's follow them without a gap.
-template <class K, class Turns>
-HG_DEVICE void promote_stage(const StageOperands<K>& operands, Accumulator<K>& acc, Turns& turns) {
+// Blocks are groups of their own: while one is added, the next is multiplied. Nothing is in flight on return.
+template <class K>
+HG_DEVICE void promote_stage(const StageOperands<K>& operands, Accumulator<K>& acc) {
   constexpr KernelConfig c = K::config;
-  constexpr int last_k = c.promote_k - c.mma_k();
-  turns.wait();
   HG_UNROLL for (int part = 0; part < c.tile_k; part += c.promote_k) {
     acc.fence();
     arch::wgmma_fence();
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-      HG_UNROLL for (int k = 0; k < last_k; k += c.mma_k())
+      HG_UNROLL for (int k = 0; k < c.promote_k; k += c.mma_k())
         operands.multiply(acc, block, part + k, k > 0);
-      if constexpr (c.takes_turns() && c.mma_blocks() == 1) arch::wgmma_commit();
-      operands.multiply(acc, block, part + last_k, last_k > 0);
       arch::wgmma_commit();
     }
     acc.fence();
-    if constexpr (c.takes_turns() || c.mma_blocks() == 2) arch::wgmma_wait<1>();
-    if (part + c.promote_k == c.tile_k) turns.pass();
-    if constexpr (c.mma_blocks() == 2) acc.promote(0);
+    if constexpr (c.mma_blocks() == 2) {
+      arch::wgmma_wait<1>();
+      acc.promote(0);
+    }
     arch::wgmma_wait<0>();
     HG_UNROLL for (int block = c.mma_blocks() == 2 ? 1 : 0; block < c.mma_blocks(); ++block)
       acc.promote(block);
@@ -83,12 +53,11 @@ HG_DEVICE void promote_stage(const StageOperands<K>& operands, Accumulator<K>& a
 
 // Issues and commits all wgmmas of `stage` for rows m_begin ... of the tile. `accumulate` false overwrites D (scale-d 0),
 // so accumulators are never zeroed; promoted sums are, by begin_tile().
-template <class K, class Turns = NoTurns>
-HG_DEVICE void issue_stage(const Context<K>& context, Accumulator<K>& acc, int stage, int m_begin, bool accumulate,
-                           Turns&& turns = {}) {
+template <class K>
+HG_DEVICE void issue_stage(const Context<K>& context, Accumulator<K>& acc, int stage, int m_begin, bool accumulate) {
   constexpr KernelConfig c = K::config;
   const auto operands = StageOperands<K>::make(context, stage, m_begin);
-  if constexpr (c.promotes()) return promote_stage(operands, acc, turns);
+  if constexpr (c.promotes()) return promote_stage(operands, acc);
   acc.fence();
   arch::wgmma_fence();
   HG_UNROLL for (int k = 0; k < c.tile_k; k += c.mma_k()) {
@@ -101,14 +70,14 @@ HG_DEVICE void issue_stage(const Context<K>& context, Accumulator<K>& acc, int s
 
 // Issues the wgmmas of all k-blocks of a tile. One group stays in flight (mmas_in_flight), so a stage is released one
 // iteration late; the last one is still unfinished on return: retire_tile() waits for it and releases its stage.
-template <class K, class Turns = NoTurns>
+template <class K>
 HG_DEVICE void issue_tile(const Context<K>& context, Accumulator<K>& acc, typename TmaRing<K>::State& state, int m_begin,
-                          int k_blocks, Turns&& turns = {}) {
+                          int k_blocks) {
   constexpr KernelConfig c = K::config;
   acc.begin_tile();
   HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) {
     TmaRing<K>::wait_full(context, state);
-    issue_stage(context, acc, state.stage, m_begin, k_block > 0, turns);
+    issue_stage(context, acc, state.stage, m_begin, k_block > 0);
     arch::wgmma_wait<c.mmas_in_flight>();
     if constexpr (c.mmas_in_flight == 0) {
       TmaRing<K>::release(context, state.stage);

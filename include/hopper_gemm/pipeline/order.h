@@ -5,9 +5,6 @@
 //   order_epilogue[w]    warps of 1-w, all stores issued      4          warpgroup w before its epilogue
 // Warpgroup 0 goes first: it starts with parity 1, which passes at once. elect_one gathers the warp before it passes the
 // turn: a lane left behind in the direct store could otherwise meet its own wait two phases later.
-//
-// Cooperative kernels that promote (KernelConfig::takes_turns) use order_mainloop alone, once a stage: warpgroup w waits for it
-// before its MMAs of the stage and passes it before the last of them have ended.
 #pragma once
 #include "hopper_gemm/kernel/context.h"
 
