@@ -233,6 +233,11 @@ CANDIDATES = _flat(
     [
         *[_bf16("cooperative", 256, 128, 4, cluster=c, layouts=_LINEAR) for c in ((1, 1), (2, 1), (1, 2))],
         *[_bf16("cooperative", 128, 256, 4, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 2))],
+        # decode: more and smaller CTAs on an SM, and K split further
+        *[_decode("tma", 64, n, s, build=_bf16) for n, s in ((16, 2), (16, 3), (16, 5), (8, 3))],
+        *[_decode("warp_specialized", 64, 16, s, build=_bf16) for s in (3, 5)],
+        _decode("warp_specialized", 64, 16, 6, build=_bf16, store="direct", cluster_k=4),
+        *[_decode("warp_specialized", 64, n, 6, build=_bf16, store="direct", cluster_k=2) for n in (8, 32)],
         _bf16("cooperative", 256, 192, 3, layouts=_LINEAR),
         _bf16("cooperative", 192, 192, 4, layouts=_LINEAR),
         *[_bf16("warp_specialized", 128, 128, s, store="direct", cluster_k=k, layouts=("tn", "nt")) for s, k in ((5, 2), (5, 4))],

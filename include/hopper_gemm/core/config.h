@@ -53,7 +53,15 @@ struct KernelConfig {
   constexpr bool promotes() const { return promote_k > 0; }
   // 32-bit accumulator registers of one thread for one wgmma, and in all (a promoting kernel has two sets).
   constexpr int mma_registers() const { return hopper_gemm::accumulator_registers(accumulator, tile_n); }
-  constexpr int accumulator_registers() const { return mma_blocks() * mma_registers() * (promotes() ? 2 : 1); }
+  // A promoting kernel of one block multiplies into two sets in turn (mainloop/promotion.h), if there are registers for it.
+  constexpr bool alternates() const {
+    return promotes() && has_producer() && consumers <= 2 && mma_blocks() == 1 && promote_k == tile_k &&
+           3 * mma_registers() <= 192;
+  }
+  constexpr int accumulator_sets() const { return alternates() ? 2 : mma_blocks(); }
+  constexpr int accumulator_registers() const {
+    return (accumulator_sets() + (promotes() ? mma_blocks() : 0)) * mma_registers();
+  }
 
   // --- operand tiles in shared memory (core/swizzle.h draws them)
   constexpr int element_bytes() const { return hopper_gemm::element_bytes(a_type); }

@@ -1,6 +1,6 @@
 // The accumulators of one warpgroup's part of a tile: mma_blocks() blocks of 64 rows x tile_n columns in registers.
 // Indices are compile-time constants everywhere: a run-time index would put the array in local memory.
-// A promoting kernel (fp8) has a second set: `d` is what wgmma adds into, `promoted` the fp32 sums it is added to.
+// A promoting kernel (fp8) has more: `d` is what wgmma adds into, one set or two in turn, `promoted` the fp32 sums.
 #pragma once
 #include <type_traits>
 
@@ -44,12 +44,14 @@ template <class K>
 struct Accumulator : std::conditional_t<K::config.promotes(),
                                         PromotedSums<K::config.mma_blocks(), K::config.mma_registers()>, NoPromotedSums> {
   static constexpr KernelConfig c = K::config;
-  typename AccumulatorRegister<c.accumulator>::type d[c.mma_blocks()][c.mma_registers()];
+  typename AccumulatorRegister<c.accumulator>::type d[c.accumulator_sets()][c.mma_registers()];
 
   HG_DEVICE Accumulator() {
-    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-      arch::unwritten_registers<c.accumulator>(d[block]);
-      if constexpr (c.promotes()) arch::unwritten_registers<DataType::f32>(this->promoted[block]);
+    HG_UNROLL for (int set = 0; set < c.accumulator_sets(); ++set)
+      arch::unwritten_registers<c.accumulator>(d[set]);
+    if constexpr (c.promotes()) {
+      HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block)
+        arch::unwritten_registers<DataType::f32>(this->promoted[block]);
     }
   }
 
@@ -78,11 +80,11 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
     }
   }
   // Adds what wgmma has summed up, outside the tensor core: once the wait covers it, and before it is overwritten.
-  HG_DEVICE void promote(int block) {
-    arch::register_fence(d[block]);
+  HG_DEVICE void promote(int block, int set) {
+    arch::register_fence(d[set]);
     HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i)
-      this->promoted[block][i] += d[block][i];
-    arch::register_fence(d[block]);
+      this->promoted[block][i] += d[set][i];
+    arch::register_fence(d[set]);
   }
   // The registers that hold the sums of the tile.
   HG_DEVICE auto& sums() {
@@ -121,8 +123,8 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
   }
 
   HG_DEVICE void fence() {
-    HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block)
-      arch::register_fence(d[block]);
+    HG_UNROLL for (int set = 0; set < c.accumulator_sets(); ++set)
+      arch::register_fence(d[set]);
   }
 };
 
