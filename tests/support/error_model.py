@@ -30,9 +30,7 @@ FLUSHED = 2.0**-126
 TERM_ERROR = 2.0**-22  # alpha, scales, c, bias and residual: a few fp32 operations each
 
 
-def kind_of(
-    a: torch.dtype, *, precision: str | None = None, fast: bool = False, accumulate: str | None = None
-) -> str:
+def kind_of(a: torch.dtype, *, precision: str | None = None, fast: bool = False, accumulate: str | None = None) -> str:
     """The arithmetic a product of this input type is summed with."""
     if a in FP8:
         return "fp8_fast" if fast else "fp8"
@@ -49,9 +47,10 @@ def sums(kind: str, k: int) -> float:
     """Largest error of a K-long sum, as a part of |a| @ |b|.
 
     16-bit inputs and tf32: every instruction (16 or 8 of K) may cut 2^-23 off the accumulator. 3xTF32 issues three and
-    leaves out the product of the two low parts. The fp8 adder keeps about 13 bits below the largest term: four
-    instructions between two promotions to fp32, or all of them without promotion. fp16 sums have 11 bits. Integer sums are
-    exact.
+    leaves out the product of the two low parts. The fp8 adder keeps 13 bits below the largest term, so every product may lose
+    2^-13 of the sum, and half of that if all lose alike (all products equal: expanded operands): 128 of them between two
+    promotions to fp32. Without promotion that many products would leave no bound; of random ones the losses of the
+    accumulator count. fp16 sums have 11 bits. Integer sums are exact.
     """
     return {
         "bf16": (k / 16 + 8) * 2.0**-23,
@@ -59,8 +58,8 @@ def sums(kind: str, k: int) -> float:
         "fp16_sums": (k / 16 + 8) * 2.0**-10,
         "tf32": (k / 8 + 8) * 2.0**-23,
         "3xtf32": (3 * k / 8 + 8) * 2.0**-23 + 2.0**-21,
-        "fp8": 2.0**-10 + (k / 128 + 8) * 2.0**-23,
-        "fp8_fast": (k / 32 + 4) * 2.0**-12,
+        "fp8": min(k, 128) * 2.0**-14 + (k / 128 + 8) * 2.0**-23,
+        "fp8_fast": min(k, 128) * 2.0**-14 + (k / 32 + 4) * 2.0**-12,
         "int8": 0.0,
     }[kind]
 
