@@ -47,10 +47,18 @@ def grads_of_factors(
     grad = grad.to(a.dtype)
     of_a = of_b = None
     if needed[0]:
-        of_a = _summed_over_batches(grad, columns.mT, rows, options).reshape(a.shape)
+        of_a = _lying_like(rows, grad, columns.mT, options).reshape(a.shape)
     if needed[1]:
-        of_b = _summed_over_batches(rows.mT, grad, columns, options).reshape(b.shape)
+        of_b = _lying_like(columns, rows.mT, grad, options).reshape(b.shape)
     return of_a, of_b
+
+
+def _lying_like(like: torch.Tensor, x: torch.Tensor, y: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+    """x @ y, summed to the shape of `like` and column-major if that is: torch copies a gradient that lies otherwise than its
+    parameter, as the weight of a linear layer, which is stored (N, K) and multiplied as its transpose."""
+    if like.stride(-2) == 1 and like.stride(-1) != 1:
+        return _summed_over_batches(y.mT, x.mT, like.mT, options).mT
+    return _summed_over_batches(x, y, like, options)
 
 
 def _summed_over_batches(x: torch.Tensor, y: torch.Tensor, like: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:

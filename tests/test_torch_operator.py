@@ -104,6 +104,16 @@ def test_only_the_gradients_that_are_needed_are_computed(needed, emulated):
     assert (a.grad is not None, b.grad is not None) == needed
 
 
+def test_a_gradient_lies_as_its_factor():
+    """torch copies one that does not when it becomes the gradient of a parameter."""
+    x, weight = integers(2, 16, 32).requires_grad_(), integers(24, 32).requires_grad_()
+    for product in (lambda: matmul(x, weight.t()), lambda: matmul(x.mT, x.detach())):
+        of_x, of_weight = torch.autograd.grad(product().sum(), (x, weight), allow_unused=True)
+        assert of_x.stride() == x.stride() and (of_weight is None or of_weight.stride() == weight.stride())
+    expected = x.detach().double().sum((0, 1)).expand(24, 32)
+    assert torch.equal(torch.autograd.grad(matmul(x, weight.t()).sum(), weight)[0].double(), expected.bfloat16().double())
+
+
 def test_an_fp32_result_of_bf16_factors_gives_bf16_gradients():
     a, b = integers(16, 32).requires_grad_(), integers(32, 24).requires_grad_()
     y = matmul(a, b, out_dtype=torch.float32)

@@ -1,4 +1,4 @@
-// EpilogueOptions -> EpilogueParams: addends that are not added have no data, so that a kernel never reads them.
+// EpilogueOptions -> EpilogueParams: what is not added or multiplied is not listed, so that a kernel never reads it.
 #include "epilogue.h"
 
 #include "text.h"
@@ -28,6 +28,8 @@ std::optional<Error> check_scale(const char* name, const float* data, int64_t st
   return {};
 }
 
+bool are_pairs(const void* data, int bytes) { return reinterpret_cast<uintptr_t>(data) % (2 * bytes) == 0; }
+
 }  // namespace
 
 std::optional<Error> check_epilogue(const KernelConfig& config, const Problem& problem) {
@@ -51,15 +53,28 @@ std::optional<Error> check_epilogue(const KernelConfig& config, const Problem& p
 
 EpilogueParams epilogue_params(const Problem& problem) {
   const EpilogueOptions& e = problem.epilogue;
-  return {.plain = e.is_plain(),
-          .empty_sum = problem.k == 0,
-          .activation = e.activation,
-          .alpha = e.alpha,
-          .scale_a = e.scale_a,
-          .scale_b = e.scale_b,
-          .addend = {e.beta == 0 ? Addend{} : e.c, e.bias, e.residual},
-          .factor = {e.beta, 1, 1},
-          .scale_result = e.scale_result};
+  EpilogueParams params = {
+      .plain = e.is_plain(),
+      .scaled = e.alpha != 1 || e.scale_a.data != nullptr || e.scale_b.data != nullptr || problem.k == 0,
+      .empty_sum = problem.k == 0,
+      .scale_b_pairs = e.scale_b.stride == 1 && are_pairs(e.scale_b.data, sizeof(float)),
+      .activation = e.activation,
+      .alpha = e.alpha,
+      .scale_a = e.scale_a,
+      .scale_b = e.scale_b,
+      .scale_result = e.scale_result};
+  const auto add = [&](const Addend& addend, float factor) {
+    if (addend.data == nullptr || factor == 0) return;
+    const bool even = addend.row_stride % 2 == 0 && (problem.batches == 1 || addend.batch_stride % 2 == 0);
+    params.pairs[params.addends] = addend.column_stride == 1 && even && are_pairs(addend.data, element_bytes(addend.type));
+    params.factor[params.addends] = factor;
+    params.addend[params.addends++] = addend;
+  };
+  add(e.c, e.beta);
+  add(e.bias, 1);
+  params.addends_before_activation = params.addends;
+  add(e.residual, 1);
+  return params;
 }
 
 }  // namespace hopper_gemm

@@ -23,12 +23,9 @@ EpilogueMemory::EpilogueMemory(const GemmParams& params, int64_t stored_rows, in
   const auto add = [&](const char* name, const void* data, int bytes, std::vector<Footprint::Dimension> dimensions) {
     if (data != nullptr) readable_.emplace_back(name, data, bytes, std::move(dimensions));
   };
-  constexpr const char* kNames[] = {"c", "bias", "residual"};
-  for (int i = 0; i < EpilogueParams::kAddends; ++i) {
-    const Addend& a = e.addend[i];
-    add(kNames[i], a.data, element_bytes(a.type),
+  for (const Addend& a : e.addend)
+    add("addend", a.data, element_bytes(a.type),
         {{params.order.batches, a.batch_stride}, {params.m, a.row_stride}, {params.n, a.column_stride}});
-  }
   add("scale_a", e.scale_a.data, 4, {{params.m, e.scale_a.stride}});
   add("scale_b", e.scale_b.data, 4, {{params.n, e.scale_b.stride}});
   add("scale_result", e.scale_result, 4, {});
@@ -45,13 +42,16 @@ void EpilogueMemory::read(const void* address, int bytes, Line line) {
     fail(Finding::out_of_bounds, "load_global at " + place(line) + " by " + who(self()) + " reads " + std::to_string(bytes) +
                                      " bytes outside the tensors of the epilogue");
   if (!shares_output_) return;
-  const uintptr_t at = reinterpret_cast<uintptr_t>(address);
-  if (const auto written = writes_.find(at); written != writes_.end())
-    report(Finding::early_read,
-           "load_global at " + place(line) + " by " + who(self()) + " reads an element of the output after " +
-               describe(written->second) + " wrote it",
-           "output read" + place(line));
-  reads_[at] = running(line);
+  const Side side = running(line);
+  for (int i = 0; i < bytes; ++i) {
+    const uintptr_t at = reinterpret_cast<uintptr_t>(address) + i;
+    if (const auto written = writes_.find(at); written != writes_.end())
+      report(Finding::early_read,
+             "load_global at " + place(line) + " by " + who(self()) + " reads an element of the output after " +
+                 describe(written->second) + " wrote it",
+             "output read" + place(line));
+    reads_[at] = side;
+  }
 }
 
 void EpilogueMemory::write(const void* address, int64_t bytes, const char* what, Line line) {

@@ -101,7 +101,10 @@ every_instruction(HG_PARAM(GemmParams) params) {
   round_tf32(plan.data + 16 * thread);
   const float loaded = load_global_if(params.epilogue.scale_result, elected);
   const uint16_t bits = load_global_if(static_cast<const uint16_t*>(params.a), elected);
-  packed[1] = pack_bf16x2(exp2(loaded) + bf16_low(bits), reciprocal(loaded));
+  const uint32_t both = load_global_if(static_cast<const uint32_t*>(params.a), elected);
+  const Float2 pair = load_global_if(static_cast<const Float2*>(params.a), elected);
+  packed[1] =
+      pack_bf16x2(exp2(loaded) + bf16_low(bits), maximum(reciprocal(loaded), bf16_high(both)) + pair.low + pair.high);
   store_global(static_cast<uint32_t*>(params.out) + opaque(thread), packed[0] + packed[1]);
   store_global(static_cast<uint16_t*>(params.out) + thread, pack_e4m3x2(floats[0], floats[1]));
   store_global(static_cast<uint8_t*>(params.out) + thread,

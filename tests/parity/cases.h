@@ -165,7 +165,7 @@ struct Suite {
       const int n = random ? count : exact;
       float* data = static_cast<float*>(machine.allocate(n * 4));
       for (int i = 0; i < n; ++i) data[i] = random ? (i - 2047.75f) / 32 : edges[i];
-      GemmParams params = output(3 * n);
+      GemmParams params = output(5 * n);
       params.out_type = DataType::s32;
       params.a = data;
       params.k = n;
@@ -176,6 +176,8 @@ struct Suite {
       if (random) writer.add("function reciprocal", kind, words + n, n);
       writer.add(random ? "bf16 to float, loads under a predicate" : "exact loads under a predicate",
                  ran ? Kind::exact : kind, words + 2 * n, n);
+      writer.add(random ? "pairs under a predicate" : "exact pairs under a predicate", ran ? Kind::exact : kind,
+                 words + 3 * n, 2 * n);
     }
   }
 

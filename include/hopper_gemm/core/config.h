@@ -117,6 +117,10 @@ struct KernelConfig {
     const int each = pool / consumers / 8 * 8;
     return each > 240 ? 240 : each;
   }
+  // Of a thread that computes, beside its accumulators.
+  constexpr int free_registers() const {
+    return (moves_registers() ? consumer_registers() : entry_registers()) - accumulator_registers();
+  }
 };
 
 // Rules a config can break, in the order they are checked.
@@ -185,8 +189,7 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   if (c.promotes() && (!is_fp8(c.a_type) || c.tile_k % c.promote_k || c.promote_k % c.mma_k() || c.mmas_in_flight != 0))
     return promotion;
   if (c.mma_registers() + 24 > c.entry_registers()) return accumulators;
-  const int cap = c.moves_registers() ? c.consumer_registers() : c.entry_registers();
-  if (c.accumulator_registers() + 24 > cap) return accumulators;
+  if (c.free_registers() < 24) return accumulators;
   if (c.moves_registers() &&
       c.consumers * c.consumer_registers() + c.producer_registers() > c.entry_registers() * c.warpgroups())
     return register_pool;

@@ -36,17 +36,21 @@ struct EpilogueOptions {
   }
 };
 
+// The addends there are, in order: beta * c and bias before the activation, the residual after it.
 struct EpilogueParams {
-  static constexpr int kAddends = 3;           // beta * c and bias before the activation, the residual after it
-  static constexpr int kActivationBefore = 2;  // the addend that follows the activation
+  static constexpr int kMostAddends = 3;
 
   bool plain = true;       // out = round(A B): nothing below is read
+  bool scaled = false;     // by alpha, scale_a or scale_b, or the sum is empty
   bool empty_sum = false;  // K = 0: the accumulators were never written
+  bool scale_b_pairs = false;
   Activation activation = Activation::none;
+  int addends = 0, addends_before_activation = 0;
   float alpha = 1;
   Scale scale_a, scale_b;
-  Addend addend[kAddends];
-  float factor[kAddends] = {};
+  Addend addend[kMostAddends];
+  float factor[kMostAddends] = {};
+  bool pairs[kMostAddends] = {};  // columns 2 i and 2 i + 1 of every row are adjacent and aligned as one
   const float* scale_result = nullptr;
 };
 

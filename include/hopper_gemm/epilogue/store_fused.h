@@ -1,6 +1,6 @@
 // The epilogue of a product with options: the tile in parts of one panel each, first through the operations, then down
-// either store path. The loop over the parts is not unrolled, which keeps the operations to one copy in a kernel: after
-// each part the accumulators move down by one (mainloop/accumulator.h), about 1 to 2% of the time of a tile at K = 4096.
+// either store path. The loop over the parts is not unrolled, which keeps the operations to one copy in a kernel: they work
+// in the place of the first part, and each later one is copied there (mainloop/accumulator.h).
 #pragma once
 #include "hopper_gemm/epilogue/operations.h"
 #include "hopper_gemm/epilogue/store_direct.h"
@@ -22,20 +22,21 @@ struct FusedStore {
     if constexpr (c.store == Store::tma) {
       if (context.params.store == Store::tma) PanelStore<K>{context, is_issuer, batch}.begin();
     }
-    HG_NO_UNROLL for (int index = 0; index < c.mma_blocks() * kPanels; ++index) {
+    HG_NO_UNROLL for (int index = 0; index < c.mma_blocks() * kPanels;) {
       // Places are computed here, for this part: kept in registers across the loops they cost spills at 192 accumulators.
       Context<K> here = context;
       here.lane = arch::opaque(context.lane);
-      acc.shift(FusedStore{here, is_issuer, batch}.store_part(acc, index, m_begin, n_begin));
+      const auto used = FusedStore{here, is_issuer, batch}.store_part(acc, index, m_begin, n_begin);
+      acc.bring(used, ++index);
     }
   }
 
  private:
-  // The first part of what is left of the accumulators, part `index` of the tile.
+  // What is in the place of the first part, as part `index` of the tile.
   HG_DEVICE Fragment<kGroups> store_part(const Accumulator<K>& acc, int index, int m_begin, int n_begin) const {
     const int block = index / kPanels, group = index % kPanels * kGroups;
     const int row = m_begin + block * kMmaM, column = n_begin + group * 8;
-    Fragment<kGroups> part = context.params.epilogue.empty_sum ? Fragment<kGroups>{} : acc.template fragment<kGroups>(0);
+    auto part = acc.template fragment<kGroups>(0);
     Operations<K>::make(context, batch).apply(part, row, column);
     const GemmParams& params = context.params;
     if constexpr (c.store == Store::tma) {

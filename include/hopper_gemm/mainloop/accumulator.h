@@ -104,21 +104,26 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
     }
     return part;
   }
-  // Moves all groups down by kGroups, block after block: a loop over the parts of a tile then has constant indices without
-  // being unrolled. The first ones have been used up as `part`, which takes the place of the last: that says to the
-  // compiler that it may work on them in place (28 bytes of spills without it beside 192 accumulators).
+  // A loop over the parts of a tile, of kGroups groups each and counted block after block, has constant indices without
+  // being unrolled: it works in the place of the first part, and `bring` copies a later one there. What was there is kept
+  // unless a part is copied over it: that says to the compiler that it may work on it in place (240 bytes of stack without
+  // it beside 192 accumulators).
   template <int kGroups>
-  HG_DEVICE void shift(const Fragment<kGroups>& part) {
-    constexpr int kRow = c.mma_registers(), kAll = c.mma_blocks() * kRow, kStep = kGroups * kRow / (c.tile_n / 8);
+  HG_DEVICE void bring(const Fragment<kGroups>& used, int index) {
+    constexpr int kRow = c.mma_registers(), kStep = kGroups * kRow / (c.tile_n / 8), kParts = c.mma_blocks() * kRow / kStep;
     auto& s = sums();
-    HG_UNROLL for (int i = 0; i + kStep < kAll; ++i)
-      s[i / kRow][i % kRow] = s[(i + kStep) / kRow][(i + kStep) % kRow];
-    if constexpr (c.accumulator == DataType::f32) {
-      HG_UNROLL for (int i = 0; i < kStep; ++i) {
-        const Pair pair = part.pairs[i / 4][i / 2 % 2];
-        const int last = kAll - kStep + i;
-        s[last / kRow][last % kRow] = i % 2 == 0 ? pair.low : pair.high;
+    HG_UNROLL for (int i = 0; i < kStep; ++i) {
+      if constexpr (c.accumulator == DataType::f32) {
+        const Pair pair = used.pairs[i / 4][i / 2 % 2];
+        s[i / kRow][i % kRow] = i % 2 == 0 ? pair.low : pair.high;
+      } else {
+        s[i / kRow][i % kRow] = 0;  // packed halves were not worked on in place
       }
+    }
+    HG_UNROLL for (int part = 1; part < kParts; ++part) {
+      if (part != index) continue;
+      HG_UNROLL for (int i = 0; i < kStep; ++i)
+        s[i / kRow][i % kRow] = s[(i + part * kStep) / kRow][(i + part * kStep) % kRow];
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 #include "hopper_gemm/arch/emu/numeric.h"
 #include "hopper_gemm/arch/emu/thread.h"
@@ -74,10 +75,14 @@ HG_DEVICE T load_global(const T* address, emulator::Line line = emulator::Line::
   return value;
 }
 
-// The same, but reads nothing and gives 0 unless `inside`; T is float or uint16_t.
+struct alignas(8) Float2 {
+  float low, high;
+};
+
+// The same, but reads nothing and gives 0 unless `inside`; T is uint16_t, uint32_t, float or Float2.
 template <class T>
 HG_DEVICE T load_global_if(const T* address, bool inside, emulator::Line line = emulator::Line::current()) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4);
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4 || std::is_same_v<T, Float2>);
   return inside ? load_global(address, line) : T{};
 }
 
@@ -117,11 +122,14 @@ HG_DEVICE float f16_high(uint32_t packed) {
   return emulator::float_from_f16(static_cast<uint16_t>(packed >> 16));
 }
 
-// The bf16 in the lower half as a float, exactly.
+// The two bf16 halves of `packed` as floats, exactly.
 HG_DEVICE float bf16_low(uint32_t packed) { return emulator::float_from_bf16(static_cast<uint16_t>(packed)); }
+HG_DEVICE float bf16_high(uint32_t packed) { return emulator::float_from_bf16(static_cast<uint16_t>(packed >> 16)); }
 
 // 2^x and 1 / x, correctly rounded here and to one or two units in the last place on the GPU; subnormal results are 0.
 HG_DEVICE float exp2(float x) { return emulator::flushed(std::exp2(x)); }
+// The greater one; NaN if one of them is.
+HG_DEVICE float maximum(float x, float y) { return std::isnan(x) || x > y ? x : y; }
 HG_DEVICE float reciprocal(float x) { return emulator::flushed(1.0f / emulator::flushed(x)); }
 
 }  // namespace hopper_gemm::arch

@@ -75,12 +75,32 @@ HG_DEVICE T load_global(const T* address) {
   return *address;
 }
 
-// The same, but reads nothing and gives 0 unless `inside`; T is float or uint16_t. A predicate, not a branch, so that the
-// loads of a loop are in flight together.
+struct alignas(8) Float2 {
+  float low, high;
+};
+
+// The same, but reads nothing and gives 0 unless `inside`; T is uint16_t, uint32_t, float or Float2. A predicate, not a
+// branch, so that the loads of a loop are in flight together.
 HG_DEVICE float load_global_if(const float* address, bool inside) {
   float value;
   asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\nmov.f32 %0, 0f00000000;\n@p ld.global.f32 %0, [%1];\n}"
                : "=f"(value)
+               : "l"(address), "r"(static_cast<int>(inside)));
+  return value;
+}
+HG_DEVICE Float2 load_global_if(const Float2* address, bool inside) {
+  Float2 value;
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.f32 %0, 0f00000000;\nmov.f32 %1, 0f00000000;\n"
+      "@p ld.global.v2.f32 {%0, %1}, [%2];\n}"
+      : "=f"(value.low), "=f"(value.high)
+      : "l"(address), "r"(static_cast<int>(inside)));
+  return value;
+}
+HG_DEVICE uint32_t load_global_if(const uint32_t* address, bool inside) {
+  uint32_t value;
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\nmov.b32 %0, 0;\n@p ld.global.b32 %0, [%1];\n}"
+               : "=r"(value)
                : "l"(address), "r"(static_cast<int>(inside)));
   return value;
 }
@@ -134,14 +154,21 @@ HG_DEVICE float f16_high(uint32_t packed) {
   return value;
 }
 
-// The bf16 in the lower half as a float, exactly.
+// The two bf16 halves of `packed` as floats, exactly.
 HG_DEVICE float bf16_low(uint32_t packed) { return __uint_as_float(packed << 16); }
+HG_DEVICE float bf16_high(uint32_t packed) { return __uint_as_float(packed & 0xFFFF0000u); }
 
 // 2^x and 1 / x of the special-function unit: 2 and 1 units in the last place (PTX ISA, ex2.approx and rcp.approx),
 // subnormal results are 0, infinities and NaN as in IEEE arithmetic.
 HG_DEVICE float exp2(float x) {
   float value;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
+  return value;
+}
+// The greater one; NaN if one of them is.
+HG_DEVICE float maximum(float x, float y) {
+  float value;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(x), "f"(y));
   return value;
 }
 HG_DEVICE float reciprocal(float x) {
