@@ -57,7 +57,8 @@ def library_errors(root=ROOT):
     for pattern in LIBRARY:
         for path in sorted(root.glob(pattern)):
             for match in statement.finditer(without_comments(path.read_text(encoding="utf-8"))):
-                literals = re.findall(r'"((?:\\.|[^"\\])*)"', match.group(1))
+                whole = re.sub(r'"\s*\n\s*"', "", match.group(1))  # a literal that goes on in the next line
+                literals = re.findall(r'"((?:\\.|[^"\\])*)"', whole)
                 joined = re.sub(rf"\s*{HOLE}\s*", f" {HOLE} ", HOLE.join(literals)).strip(f" {HOLE}")
                 known = re.sub(rf"[{HOLE}\\W]+", " ", joined).split()
                 if len(known) >= 3 and len(known) > 1.5 * joined.count(HOLE):
