@@ -29,7 +29,10 @@ class Event:
 
 
 SHAPE = Shape(512, 512, 320)
-CONFIG = {Schedule.PINGPONG: "bf16_*_tn_128x128x64_c1x1_s6_pingpong_tma"}  # no cluster: one CTA an SM
+CONFIG = {  # no cluster: one CTA an SM
+    Schedule.PINGPONG: "bf16_*_tn_128x128x64_c1x1_s6_pingpong_tma",
+    Schedule.COOPERATIVE: "bf16_*_tn_128x256x64_c1x1_s4_cooperative_tma",
+}
 
 
 def trace(schedule: Schedule, shape: Shape = SHAPE, sm_count: int = 2) -> list[Event]:
