@@ -1,4 +1,5 @@
-// Pingpong's turn taking: two warpgroups alternate in the mainloop and in the epilogue.
+// Pingpong's turn taking: two warpgroups alternate in the mainloop, and in the epilogue of plain products. One with options
+// may take longer than a mainloop; then both are in it, each at its own panels.
 //
 //   barrier              who arrives                          how many   who waits
 //   order_mainloop[w]    warps of 1-w, all MMAs issued        4          warpgroup w before its mainloop
@@ -13,6 +14,7 @@ namespace hopper_gemm {
 template <class K>
 struct Order {
   uint32_t phase;
+  bool epilogues;
 
   HG_DEVICE static void init(SharedPlan<K>& shared) {
     for (int warpgroup = 0; warpgroup < 2; ++warpgroup) {
@@ -20,7 +22,9 @@ struct Order {
       arch::barrier_init(shared.order_epilogue[warpgroup], kWarpsPerWarpgroup);
     }
   }
-  HG_DEVICE static Order start(const Context<K>& context) { return {context.warpgroup == 0 ? 1u : 0u}; }
+  HG_DEVICE static Order start(const Context<K>& context) {
+    return {context.warpgroup == 0 ? 1u : 0u, context.params.epilogue.plain};
+  }
 
   HG_DEVICE void wait_mainloop(const Context<K>& context) const {
     arch::barrier_wait(context.shared.order_mainloop[context.warpgroup], phase, {arch::Wait::order_mainloop, 0});
@@ -29,10 +33,11 @@ struct Order {
     if (arch::elect_one()) arch::barrier_arrive(context.shared.order_mainloop[1 - context.warpgroup]);
   }
   HG_DEVICE void wait_epilogue(const Context<K>& context) const {
+    if (!epilogues) return;
     arch::barrier_wait(context.shared.order_epilogue[context.warpgroup], phase, {arch::Wait::order_epilogue, 0});
   }
   HG_DEVICE void pass_epilogue(const Context<K>& context) const {
-    if (arch::elect_one()) arch::barrier_arrive(context.shared.order_epilogue[1 - context.warpgroup]);
+    if (arch::elect_one() && epilogues) arch::barrier_arrive(context.shared.order_epilogue[1 - context.warpgroup]);
   }
   HG_DEVICE void advance() { phase ^= 1; }
 };
