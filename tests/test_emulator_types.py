@@ -178,6 +178,28 @@ def test_promoted_sums_are_closer():
     assert float((promoted - exact).norm()) < 0.5 * float((fast - exact).norm())
 
 
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("k", [128, 1000])
+@pytest.mark.parametrize("data", ["normal", "one sign", "equal", "descending"])
+def test_what_fp8_sums_may_lose(data, k, fast):
+    """Sums whose products have one sign lose 16 times as much as those of random signs, and are within the bound of their own."""
+    generator = torch.Generator().manual_seed(k)
+
+    def operand() -> torch.Tensor:
+        x = torch.randn(48, k, generator=generator)
+        x = {"normal": x, "one sign": x.abs(), "equal": x[:, :1], "descending": x.abs().sort(descending=True)[0]}[data]
+        return x.expand(48, k).contiguous().to(E4M3)
+
+    a, b = operand(), operand().t()
+    reference = Reference(a, b, use_fast_accum=fast)
+    with hopper_gemm.emulator():
+        for out in (torch.float32, torch.bfloat16):
+            y = matmul(a, b, out_dtype=out, use_fast_accum=fast)
+            assert reference.problem_with(y) == ""
+    dropped = Reference(a[:, 1:], b[1:]).exact.bfloat16()
+    assert data != "normal" or "missing" in reference.problem_with(dropped) or "outside" in reference.problem_with(dropped)
+
+
 def test_which_fp8_kernels_may_run():
     a, b = operands(Shape(64, 64, 512), "tn", E4M3)
     with hopper_gemm.emulator():

@@ -35,13 +35,15 @@ HANG_SECONDS = 20.0
 
 
 def pool_of(kernels: list[hopper_gemm.Kernel], count: int, seed: int, largest: int = 1600) -> list[Product]:
-    """Different products, which rounds repeat with other data: what is planned once is launched at full speed afterwards."""
-    sorts = {
-        named(kernels, largest): count // 3,
-        products(largest=min(largest, 300), rare=12 * largest): count // 3,
-        deep(20 * largest): count - 2 * (count // 3),
-    }
-    return [product for strategy, share in sorts.items() for product in itertools.islice(endless(strategy, seed), share)]
+    """Different products, which rounds repeat with other data: what is planned once is launched at full speed afterwards.
+    Every kernel is named about as often as any other."""
+    pool: list[Product] = []
+    for kernel, times in Counter(itertools.islice(itertools.cycle(kernels), count // 3)).items():
+        drawn = endless(named([kernel], largest), 1000 * seed + kernel.id, 1 + times)
+        pool += itertools.islice(drawn, 1, 1 + times)  # the first is 1 x 1 x 1
+    for strategy in products(largest=min(largest, 300), rare=12 * largest), deep(20 * largest):
+        pool += itertools.islice(endless(strategy, seed), count // 3)
+    return pool
 
 
 class Run:

@@ -165,18 +165,18 @@ def deep(draw: st.DrawFn, deepest: int = 32768) -> Product:
     return replace(product, k=256 * draw(st.integers(2, deepest // 256)), a_batch=(), b_batch=())
 
 
-def endless(strategy: st.SearchStrategy[Product], seed: int) -> Iterator[Product]:
+def endless(strategy: st.SearchStrategy[Product], seed: int, part: int = 10) -> Iterator[Product]:
     """Different products, all drawn afresh.
 
-    From its eleventh example on hypothesis varies each one five times before it draws another, so the runs are short.
+    From its eleventh example on hypothesis varies each one five times before it draws another, so `part` of them are a run.
     """
     seen: set[Product] = set()
-    for part in itertools.count():
+    for run in itertools.count():
         found: list[Product] = []
 
-        @hypothesis.seed(f"{seed}.{part}")
+        @hypothesis.seed(f"{seed}.{run}")
         @hypothesis.settings(
-            max_examples=10, deadline=None, database=None, phases=[hypothesis.Phase.generate],
+            max_examples=part, deadline=None, database=None, phases=[hypothesis.Phase.generate],
             suppress_health_check=list(hypothesis.HealthCheck),
         )  # fmt: skip
         @hypothesis.given(strategy)
