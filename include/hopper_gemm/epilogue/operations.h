@@ -79,7 +79,10 @@ struct Operations {
 
   template <int kGroups>
   HG_DEVICE void scale(Fragment<kGroups>& part, int row, int column, bool whole) const {
-    if (params.empty_sum) part = {};
+    if (params.empty_sum) {
+      arch::stay_branch();
+      part = {};
+    }
     row = opaque(row), column = opaque(column);
     const Scale &a = params.scale_a, &b = params.scale_b;
     float factors[2] = {params.alpha, params.alpha};

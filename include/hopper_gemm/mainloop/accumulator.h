@@ -122,6 +122,7 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
     }
     HG_UNROLL for (int part = 1; part < kParts; ++part) {
       if (part != index) continue;
+      arch::stay_branch();
       HG_UNROLL for (int i = 0; i < kStep; ++i)
         s[i / kRow][i % kRow] = s[(i + part * kStep) / kRow][(i + part * kStep) % kRow];
     }

@@ -39,6 +39,9 @@ HG_DEVICE uint32_t warp_uniform(uint32_t value, emulator::Line line = emulator::
 // The same value, of which the compiler knows nothing: what depends on it is not computed earlier than here.
 HG_DEVICE uint32_t opaque(uint32_t value) { return value; }
 
+// In a branch: it stays one. Otherwise a short side is computed for both outcomes, and chosen from.
+HG_DEVICE void stay_branch() {}
+
 // True in exactly one lane of a converged warp: a random one, so that code cannot come to rely on lane 0.
 HG_DEVICE bool elect_one(emulator::Line line = emulator::Line::current()) { return emulator::elect_one(line); }
 

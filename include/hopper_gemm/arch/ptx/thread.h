@@ -37,6 +37,9 @@ HG_DEVICE uint32_t opaque(uint32_t value) {
   return value;
 }
 
+// In a branch: it stays one. Otherwise a short side is computed for both outcomes, and chosen from.
+HG_DEVICE void stay_branch() { asm volatile(""); }
+
 // True in exactly one lane of a converged warp; which one is not specified (PTX ISA, elect.sync).
 HG_DEVICE bool elect_one() {
   uint32_t elected;
