@@ -158,14 +158,15 @@ class Estimate:
 
     @property
     def promotion_cycles(self) -> float:
-        """That the tensor core waits while fp8 sums are added up outside it. Warpgroups that share a tile take turns; in
-        the other schedules nobody fills the gap."""
+        """That the tensor core waits while fp8 sums are added up outside it: hardly, where a warpgroup multiplies into two sets
+        in turn, little where another warpgroup of the tile fills the gap."""
         kernel = self.kernel
         if not kernel.promote_k:
             return 0.0
         elements = kernel.tile[0] * kernel.tile[1] * kernel.tile[2] / kernel.promote_k
         alone = kernel.schedule is Schedule.PINGPONG or kernel.consumers == 1
-        return float(elements / self.model["promoted_per_cycle"]["alone" if alone else "shared"])
+        way = "alternating" if kernel.alternates else "alone" if alone else "shared"
+        return float(elements / self.model["promoted_per_cycle"][way])
 
     @cached_property
     def block_cycles(self) -> float:
@@ -219,11 +220,11 @@ class Estimate:
 
     @property
     def sum_us(self) -> float:
-        """The launch that adds up the slices."""
+        """The launch that adds up the slices, eight at a time."""
         if self.slices == 1:
             return 0.0
-        written = 4 * self.slices * self.problem.m * self.problem.n
-        return float(self.model["slice_sum"]["launch_us"] + written / self.model["slice_sum"]["bytes_per_us"])
+        model, written = self.model["slice_sum"], 4 * self.slices * self.problem.m * self.problem.n
+        return float(model["launch_us"] + model["eight_us"] * -(-self.slices // 8) + written / model["bytes_per_us"])
 
     @property
     def hbm_us(self) -> float:
@@ -258,18 +259,18 @@ class Estimate:
     def busy_us(self) -> float:
         return float(self.busy_cycles / (self.model["clock_ghz"] * 1e3))
 
-    @property
-    def factor(self) -> float:
-        """What this schedule, tile and cluster was measured to take beyond the rest of the model."""
-        return float(self.model["factor"].get(factor_name(self.kernel), 1.0))
+    def factor(self, part: str) -> float:
+        """What this schedule, tile and cluster was measured to take beyond the rest of the model: "kernel" or "memory"."""
+        return float(self.model["factor"][part].get(self.kernel.family, 1.0))
 
     @cached_property
     def us(self) -> float:
         """The modelled time."""
         power = self.model["power_softness"]
-        kernel_us = self.factor * (self.busy_us**power + self.power_us**power) ** (1 / power)
+        kernel_us = self.factor("kernel") * (self.busy_us**power + self.power_us**power) ** (1 / power)
+        memory_us = self.factor("memory") * self.memory_us
         launch_us = self.model["launch_us"] + self.model["cluster_us"] * (self.kernel.cluster_size > 1)
-        slower, faster = max(kernel_us, self.memory_us), min(kernel_us, self.memory_us)
+        slower, faster = max(kernel_us, memory_us), min(kernel_us, memory_us)
         return float(launch_us + slower + self.model["overlap_loss"] * faster + self.sum_us)
 
     @property
@@ -278,12 +279,6 @@ class Estimate:
         unit = max(self.block_terms, key=self.block_terms.__getitem__)
         limits = {unit: self.busy_us, "power": self.power_us, "HBM": self.hbm_us}
         return max(limits, key=limits.__getitem__)
-
-
-def factor_name(kernel: Kernel) -> str:
-    """The key of model.json's `factor`: "pingpong 128x128 1x2x1", clusters as m x n x k."""
-    sides = kernel.tile[:2], (*kernel.cluster, kernel.cluster_k)
-    return f"{kernel.schedule.value} " + " ".join("x".join(map(str, side)) for side in sides)
 
 
 def _split_lines(row_bytes: int, model: Mapping[str, float]) -> float:

@@ -106,7 +106,12 @@ _SIXTEEN_BIT = _flat(
         *[
             _decode(*tile, build=build, layouts=layouts)
             for build, layouts in ((_bf16, LAYOUTS), (kernel, _LINEAR))
-            for tile in (("pingpong", 64, 16, 8), ("warp_specialized", 64, 16, 4), ("warp_specialized", 64, 64, 6))
+            for tile in (
+                ("pingpong", 64, 16, 8),
+                ("warp_specialized", 64, 16, 4),
+                ("warp_specialized", 64, 64, 6),
+                ("tma", 64, 16, 5),
+            )
         ],
         *[_decode("warp_specialized", 64, n, s) for n, s in ((8, 6), (32, 8))],
         *[_decode("pingpong", 64, n, 8) for n in (8, 32)],
@@ -144,10 +149,9 @@ _NARROW = _flat(
         _promoted("e4m3", "warp_specialized", 64, 64, 8),
         *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 16)],
         _promoted("e4m3", "cooperative", 256, 64, 4),
-        _promoted("e4m3", "cooperative", 128, 128, 6),
-        _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(2, 1)),
+        *[_promoted("e4m3", "cooperative", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2))],
         _promoted("e4m3", "cooperative", 128, 192, 5, cluster=(2, 1)),
-        _promoted("e4m3", "cooperative", 192, 128, 5),
+        *[_promoted("e4m3", "cooperative", 192, 128, 5, cluster=c) for c in ((1, 1), (1, 2))],
         _promoted("e4m3", "cooperative", 256, 96, 4),
         _promoted("e4m3", "pingpong", 64, 128, 8),
         _promoted("e4m3", "pingpong", 128, 96, 6),
@@ -234,7 +238,7 @@ CANDIDATES = _flat(
         *[_bf16("cooperative", 256, 128, 4, cluster=c, layouts=_LINEAR) for c in ((1, 1), (2, 1), (1, 2))],
         *[_bf16("cooperative", 128, 256, 4, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 2))],
         # decode: more and smaller CTAs on an SM, and K split further
-        *[_decode("tma", 64, n, s, build=_bf16) for n, s in ((16, 2), (16, 3), (16, 5), (8, 3))],
+        *[_decode("tma", 64, n, s, build=_bf16) for n, s in ((16, 2), (16, 3), (8, 3))],
         *[_decode("warp_specialized", 64, 16, s, build=_bf16) for s in (3, 5)],
         _decode("warp_specialized", 64, 16, 6, build=_bf16, store="direct", cluster_k=4),
         *[_decode("warp_specialized", 64, n, 6, build=_bf16, store="direct", cluster_k=2) for n in (8, 32)],
@@ -248,13 +252,9 @@ CANDIDATES = _flat(
         _bf16("warp_specialized", 64, 128, 7, store="direct", cluster_k=2, layouts=("tn", "nt")),
         _bf16("pingpong", 128, 208, 4, cluster=(2, 1), layouts=_LINEAR),
         _bf16("pingpong", 192, 128, 4, cluster=(2, 1), layouts=_LINEAR),
-        *[
-            _promoted("e4m3", "cooperative", 128, n, s, cluster=c)
-            for n, s, c in ((128, 6, (1, 2)), (160, 5, (2, 1)), (160, 5, (1, 2)))
-        ],
+        *[_promoted("e4m3", "cooperative", 128, n, s, cluster=c) for n, s, c in ((160, 5, (2, 1)), (160, 5, (1, 2)))],
         *[_promoted("e4m3", "cooperative", 128, n, 5) for n in (144, 160, 176, 192)],
         *[_promoted("e4m3", "cooperative", 256, n, 4, cluster=c) for n, c in ((64, (1, 1)), (96, (2, 1)), (96, (1, 2)))],
-        _promoted("e4m3", "cooperative", 192, 128, 5, cluster=(1, 2)),
         _promoted("e4m3", "pingpong", 64, 192, 6),
         _promoted("e4m3", "pingpong", 128, 96, 6, cluster=(2, 1)),
         *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 32, 64)],

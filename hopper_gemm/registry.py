@@ -71,6 +71,19 @@ class Kernel:
         return flipped[self.layout] if self.exchanges else self.layout
 
     @property
+    def family(self) -> str:
+        """What the cost model's `factor` is fitted to: "pingpong 128x128 1x2x1", clusters as m x n x k."""
+        sides = self.tile[:2], (*self.cluster, self.cluster_k)
+        return f"{self.schedule.value} " + " ".join("x".join(map(str, side)) for side in sides)
+
+    @property
+    def alternates(self) -> bool:
+        """Whether a promoting kernel multiplies into two sets of accumulators in turn (KernelConfig::alternates)."""
+        rows = self.tile[0] if self.schedule is Schedule.PINGPONG else self.tile[0] // self.consumers
+        one_block = rows == 64 and self.tile[1] <= 128 and self.promote_k == self.tile[2]
+        return one_block and self.consumers <= 2 and self.schedule not in (Schedule.MULTISTAGE, Schedule.TMA)
+
+    @property
     def cluster_size(self) -> int:
         return self.cluster[0] * self.cluster[1] * self.cluster_k
 
