@@ -194,13 +194,19 @@ def test_types_are_ranked_by_what_the_tensor_core_does_with_them():
     assert promoted <= mixed == us("e5m2_e4m3", "bf16")
 
 
-def test_promotion_costs_less_where_warpgroups_share_a_tile():
+def test_promotion_costs_least_where_sets_alternate_and_most_where_a_warpgroup_is_alone():
     model = load_model()
     asked = Problem(4096, 4096, 4096, "e4m3", "bf16", ("k",), ("k",))
-    promoting = [k for k in all_kernels() if k.input == "e4m3" and k.promote_k]
-    waits = {k.name: Estimate(asked, k, H200, model).promotion_cycles / (k.tile[0] * k.tile[1]) for k in promoting}
-    shared = max(wait for name, wait in waits.items() if "cooperative" in name)
-    assert shared < min(wait for name, wait in waits.items() if "pingpong" in name or "64x64" in name)
+    waits: dict[str, list[float]] = {}
+    for k in all_kernels():
+        if k.input == "e4m3" and k.promote_k:
+            way = "alternating" if k.alternates else "shared" if k.schedule is Schedule.COOPERATIVE else "alone"
+            wait = Estimate(asked, k, H200, model).promotion_cycles * k.promote_k / (k.tile[0] * k.tile[1] * k.tile[2])
+            waits.setdefault(way, []).append(wait)
+    assert {"128x128", "64x128"} <= {"x".join(map(str, k.tile[:2])) for k in all_kernels() if k.promote_k and k.alternates}
+    assert max(waits["alternating"]) < min(waits["shared"])
+    if "alone" in waits:
+        assert max(waits["shared"]) < max(waits["alone"])
     assert Estimate(asked, next(k for k in all_kernels() if not k.promote_k), H200, model).promotion_cycles == 0
 
 
