@@ -15,7 +15,7 @@ ROW = {"m": 512, "n": 512, "k": 512, "layout": "tn", "us": 3.0, "torch_us": 3.6,
 
 
 def test_without_a_result_the_table_says_so():
-    for name in ("sets suite", "peers suite", "selector", "chains", "host"):
+    for name in ("sets suite", "peers suite", "selector", "chains", "host", "epilogue"):
         assert doc_tables.table(name, {}) == doc_tables.NOT_MEASURED
     assert doc_tables.table("peers", {"suite": HEAD | {"rows": [ROW]}}) == doc_tables.NOT_MEASURED
 
@@ -43,3 +43,9 @@ def test_chains_and_host():
     calls = [{"call": "torch.mm", "us": 5.0}, {"call": "plan", "us": 2.5, "against": "torch.mm", "of_it": 0.5, "limit": 0.6}]
     text = doc_tables.table("host", {"host": HEAD | {"rows": calls}})
     assert "| `torch.mm` | 5.00 |  |  |" in text and "| `plan` | 2.50 | 0.50 of `torch.mm` | 0.60 |" in text
+
+
+def test_epilogue():
+    row = {"m": 8, "n": 16, "k": 32, "options": "bias", "plain_us": 20.0, "extra_us": 2.5, "torch_us": 30.0, "ratio": 1.333}
+    text = doc_tables.table("epilogue", {"epilogue": HEAD | {"rows": [row | {"options": "plain"}, row]}})
+    assert "| 8 x 16 x 32 | bias | 20.0 | +2.5 | 30.0 | 1.333 |" in text and "| plain |" not in text

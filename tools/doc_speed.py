@@ -72,4 +72,17 @@ def host(results, _):
     return f"{grid(['call', 'us on the CPU', 'ratio', 'at most'], lines)}\n\n{head(result)}"
 
 
-TABLES = {"sets": sets, "peers": against_peers, "selector": selector, "chains": chains, "host": host}
+def epilogue(results, _):
+    """What an option costs beyond a plain product, and torch doing the same."""
+    result = results.get("epilogue")
+    if not result or not result["rows"]:
+        return ""
+    lines = [
+        [shape_text(r), r["options"], f"{r['plain_us']:.1f}", f"{r['extra_us']:+.1f}", f"{r['torch_us']:.1f}", f"{r['ratio']:.3f}"]
+        for r in result["rows"]
+        if r["options"] != "plain"
+    ]
+    return f"{grid(['M x N x K', 'options', 'plain us', 'beyond it, us', 'torch us', 'ratio'], lines, left=2)}\n\n{head(result)}"
+
+
+TABLES = {"epilogue": epilogue, "sets": sets, "peers": against_peers, "selector": selector, "chains": chains, "host": host}
