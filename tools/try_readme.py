@@ -6,6 +6,7 @@ The block `newcomer` of docs/building.md shows the result. Exit status 1 if a co
 """
 
 import argparse
+import json
 import os
 import platform
 import subprocess
@@ -45,6 +46,16 @@ def run_all(clone, commands=COMMANDS):
         yield {"command": shown, "for": purpose, "seconds": round(time.monotonic() - begin, 1), "status": done.returncode, "right": right}
 
 
+# Run by the clone's Python: the one that runs this need not have torch.
+RECORD = """
+import json, pathlib, sys
+from hopper_gemm.bench.environment import environment
+from hopper_gemm.bench.runner import write_json
+path, sys.argv = pathlib.Path(sys.argv[1]), ["tools/try_readme.py", sys.argv[1]]
+write_json(path, {**environment("newcomer"), **json.load(sys.stdin)})
+"""
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
@@ -54,14 +65,12 @@ def main(arguments=None):
         clone = options.keep or Path(temporary) / "hopper_gemm"
         subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
         rows = list(run_all(clone))
-    sys.path.append(str(ROOT))
-    from hopper_gemm.bench.environment import environment
-    from hopper_gemm.bench.runner import write_json
-
-    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
-    write_json(options.file, {**environment("newcomer"), "machine": machine, "rows": rows})
-    for row in rows:
-        print(f"{row['seconds']:8.1f} s  {'ok  ' if row['right'] else 'FAIL'}  {row['command']}")
+        for row in rows:
+            print(f"{row['seconds']:8.1f} s  {'ok  ' if row['right'] else 'FAIL'}  {row['command']}", flush=True)
+        machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
+        python = str(clone / python_of(clone))  # an absolute one stays itself
+        content = json.dumps({"machine": machine, "rows": rows})
+        subprocess.run([python, "-c", RECORD, str(options.file.resolve())], cwd=clone, input=content, text=True, check=True)
     return 0 if all(row["right"] for row in rows) else 1
 
 
