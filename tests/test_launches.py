@@ -112,6 +112,16 @@ def test_addresses_that_need_a_look_go_the_long_way(known):
     assert known.call(memory[0], memory[1].t(), memory.view(-1)[64 * 64 + 8 :][: 64 * 64].view(64, 64)) is None
 
 
+def test_a_view_with_its_negative_bit_set_goes_the_long_way(known, product):
+    """The kernel would read the elements without their sign; the long way says so."""
+    a, b, out = operands()
+    remember(known, a, b, out)
+    remember(known, a, b, out, given=True)
+    for arguments in ((torch._neg_view(a), b, None), (a, torch._neg_view(b), None), (a, b, torch._neg_view(out))):
+        assert known.call(*arguments) is None
+    assert not product.seen and known.call(a, b, out) is out
+
+
 def test_what_the_dispatcher_has_work_for_goes_the_long_way(known):
     a, b, out = operands()
     remember(known, a, b, out)

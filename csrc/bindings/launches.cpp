@@ -91,7 +91,7 @@ class Launches {
     const at::Tensor &a = THPVariable_Unpack(arguments[0]), &b = THPVariable_Unpack(arguments[1]);
     const at::Tensor* given = tensor_or_null(arguments[2]);
     Key key;
-    if (!has_strides(a) || !has_strides(b) || (given && !has_strides(*given))) return nullptr;
+    if (!is_ordinary(a) || !is_ordinary(b) || (given && !is_ordinary(*given))) return nullptr;
     if (!key.add(&a) || !key.add(&b) || !key.add(given)) return nullptr;
     const auto found = known_.find(key);
     if (found == known_.end()) return nullptr;
@@ -135,7 +135,8 @@ class Launches {
   size_t size() const { return known_.size(); }
 
  private:
-  static bool has_strides(const at::Tensor& tensor) { return tensor.layout() == c10::kStrided; }
+  // Its elements are what lies at its strides: not sparse, and not the negatives of that (a view's negative bit).
+  static bool is_ordinary(const at::Tensor& tensor) { return tensor.layout() == c10::kStrided && !tensor.is_neg(); }
 
   void run(const Launch& launch, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
     if (!stand_in_.is_none()) {
