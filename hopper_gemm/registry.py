@@ -33,6 +33,7 @@ class Kernel:
     output: str = field(repr=False)
     cluster_k: int = field(repr=False)
     promote_k: int = field(repr=False)
+    alternates: bool = field(repr=False)  # a promoting kernel that multiplies into two sets of accumulators in turn
     threads: int = field(repr=False)
     shared_bytes: int = field(repr=False)
     compiled: bool
@@ -75,13 +76,6 @@ class Kernel:
         """What the cost model's `factor` is fitted to: "pingpong 128x128 1x2x1", clusters as m x n x k."""
         sides = self.tile[:2], (*self.cluster, self.cluster_k)
         return f"{self.schedule.value} " + " ".join("x".join(map(str, side)) for side in sides)
-
-    @property
-    def alternates(self) -> bool:
-        """Whether a promoting kernel multiplies into two sets of accumulators in turn (KernelConfig::alternates)."""
-        rows = self.tile[0] if self.schedule is Schedule.PINGPONG else self.tile[0] // self.consumers
-        one_block = rows == 64 and self.tile[1] <= 128 and self.promote_k == self.tile[2]
-        return one_block and self.consumers <= 2 and self.schedule not in (Schedule.MULTISTAGE, Schedule.TMA)
 
     @property
     def cluster_size(self) -> int:
@@ -128,6 +122,7 @@ def kernel_of(index: int, record: Mapping[str, Any]) -> Kernel:
         output=record["output"],
         cluster_k=record["cluster_k"],
         promote_k=record["promote_k"],
+        alternates=record["alternates"],
         threads=record["threads"],
         shared_bytes=record["shared_bytes"],
         compiled=record["compiled"],

@@ -50,6 +50,7 @@ py::dict kernel_dict(int id) {
   d["mmas_in_flight"] = c.mmas_in_flight;
   d["cluster_k"] = c.cluster_k;
   d["promote_k"] = c.promote_k;
+  d["alternates"] = c.alternates();
   d["output"] = name_of(c.output);
   d["fused_epilogue"] = c.fused_epilogue;
   d["automatic"] = info.automatic;
