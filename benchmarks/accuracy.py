@@ -4,8 +4,8 @@
 
 A row's errors are the root mean square and the largest of y - ref, relative to the root mean square of ref, on random
 normal data; `ok` says whether ours are within the limits beside torch's. `parts`: into how many chains our kernel cuts a sum;
-the error of a long sum grows with its chains, and torch cuts them by rules of its own. `adversarial` are sums that cancel, as a part of
-the bound of tests/support/error_model.py: at most 1.
+the error of a long sum grows with its chains, and torch cuts them by rules of its own. `adversarial` are sums that cancel, as
+a part of the bound of tests/support/error_model.py: at most 1.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
 
 Least squares over the logarithms of predicted over measured time: within a shape the order of kernels counts, and most among
 the fastest; how far all of them are off together counts less. Times are the sustained ones, and short ones stretched alike
-for kernels that were not among the fastest; of rows without sustained times, only deep
-products whose K was cut into slices, which short rounds rank the same way. `factor` is what one schedule, tile and cluster
-takes beyond the model, drawn towards 1, of its own time and of the memory's. Prints what the kernels the fitted model
-chooses cost beyond the best; --write replaces the constants.
+for kernels that were not among the fastest; of rows without sustained times, only deep products whose K was cut into slices,
+which short rounds rank the same way. `factor` is what one schedule, tile and cluster takes beyond the model, drawn towards 1,
+of its own time and of the memory's; last, factors are moved a little to where the fastest kernels are chosen. Prints what the
+kernels the fitted model chooses cost beyond the best; --write replaces the constants.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python examples/decode_loop.py                  # on a Hopper GPU: 16 layers, width 2048, 256 tokens
     python examples/decode_loop.py --emulator       # a tiny model on the emulator, without a graph
 
-The weights are random: what is shown is that graphs, static caches and launches go together, that a replay gives the bits
-of an eager step, and what a token costs with torch's linear layers and with this library's.
+The weights are random: what is shown is that graphs, static caches and launches go together, whether a replay gives the
+tokens of eager steps, and what a token costs with torch's linear layers and with this library's.
 """
 
 from __future__ import annotations

@@ -133,8 +133,8 @@ def _promoted(pair, schedule, tile_m, tile_n, stages, **rest):
     return _narrow(pair, schedule, tile_m, tile_n, stages, promote_k=FP8_PROMOTION, **rest)
 
 
-# Every schedule exists for tf32, e4m3 and s8. The tiles are those that won for bf16, as far as registers allow (promoted sums
-# take twice the accumulators), and those that won in a sweep of the type (benchmarks/results/sweep_types.json; not s8).
+# Every schedule exists for tf32, e4m3 and s8. Tiles that won for bf16, as far as registers allow (promoted sums take two or
+# three times the accumulators), or in a sweep of the type (benchmarks/results/sweep_types.json, sweep_fp8.json; not s8).
 _NARROW = _flat(
     [
         _narrow("e4m3", "cooperative", 128, 256, 4),

@@ -51,7 +51,7 @@ struct KernelConfig {
   constexpr int warpgroup_m() const { return is_pingpong() ? tile_m : tile_m / consumers; }
   constexpr int mma_blocks() const { return warpgroup_m() / kMmaM; }
   constexpr bool promotes() const { return promote_k > 0; }
-  // 32-bit accumulator registers of one thread for one wgmma, and in all (a promoting kernel has two sets).
+  // 32-bit accumulator registers of one thread for one wgmma; accumulator_registers() below: in all.
   constexpr int mma_registers() const { return hopper_gemm::accumulator_registers(accumulator, tile_n); }
   // A promoting kernel of one block multiplies into two sets in turn (mainloop/promotion.h), if there are registers for it.
   constexpr bool alternates() const {
