@@ -42,6 +42,10 @@ class Launches:
         max_ctas: int,
         exchanged: bool,
         slices: int,
+        static_b: bool = False,
+        epilogue: Epilogue | None = None,
+        formulas: Any = None,
+        keeps_out: bool = False,
     ) -> None: ...
     def clear(self) -> None: ...
     def __len__(self) -> int: ...

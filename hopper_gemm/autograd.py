@@ -13,6 +13,7 @@ from torch.autograd import forward_ad
 
 from . import ops
 from .activation import activation_backward, needs_preactivation
+from .epilogue import Epilogue
 from .errors import AutogradError, sentence
 from .gradients import grads_of_factors, product, sum_to
 from .lowering import result_shape
@@ -92,9 +93,7 @@ class Product(torch.autograd.function._SingleLevelFunction):  # type: ignore[mis
             out = run(operands, options)
         ctx.options = options
         ctx.set_materialize_grads(False)
-        activation = options.get("activation")
-        keeps_out = activation is not None and not needs_preactivation(activation, residual)
-        kept = (*operands, out if keeps_out else None)
+        kept = (*operands, out if _keeps_out(options.get("activation"), residual) else None)
         ctx.save_for_backward(*kept)
         ctx.save_for_forward(*kept)
         return out
@@ -103,15 +102,8 @@ class Product(torch.autograd.function._SingleLevelFunction):  # type: ignore[mis
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         if grad is None:
             return (None,) * 8
-        a, b, bias, c, residual, out = ctx.saved_tensors
-        needs_a, needs_b, needs_bias, needs_c, needs_residual = ctx.needs_input_grad[:5]
-        of_residual = sum_to(grad, residual) if needs_residual else None
-        if needs_a or needs_b or needs_bias or needs_c:
-            grad = through_activation(grad, a, b, bias, c, out, ctx.options)
-        of_a, of_b = grads_of_factors(grad, a, b, (needs_a, needs_b), ctx.options)
-        of_bias = sum_to(grad, bias) if needs_bias else None
-        of_c = sum_to(grad, c) * ctx.options.get("beta", 0.0) if needs_c else None
-        return of_a, of_b, of_bias, of_c, of_residual, None, None, None
+        *operands, out = ctx.saved_tensors
+        return *gradients(grad, tuple(operands), out, ctx.needs_input_grad[:5], ctx.options), None, None, None
 
     @staticmethod
     def jvp(ctx, a_t, b_t, bias_t, c_t, residual_t, *_):  # type: ignore[no-untyped-def]
@@ -133,6 +125,38 @@ class Product(torch.autograd.function._SingleLevelFunction):  # type: ignore[mis
         if residual_t is not None:
             tangent = _filled(residual_t, a, b) if tangent is None else tangent + residual_t
         return None if tangent is None else tangent.to(dtype)
+
+
+def gradients(grad, operands, out, needed, options):  # type: ignore[no-untyped-def]
+    """Of the operands, where they are needed. `out`: the result, if it was kept."""
+    a, b, bias, c, residual = operands
+    needs_a, needs_b, needs_bias, needs_c, needs_residual = needed
+    of_residual = sum_to(grad, residual) if needs_residual else None
+    if needs_a or needs_b or needs_bias or needs_c:
+        grad = through_activation(grad, a, b, bias, c, out, options)
+    of_a, of_b = grads_of_factors(grad, a, b, (needs_a, needs_b), options)
+    of_bias = sum_to(grad, bias) if needs_bias else None
+    of_c = sum_to(grad, c) * options.get("beta", 0.0) if needs_c else None
+    return of_a, of_b, of_bias, of_c, of_residual
+
+
+def of_call(
+    choices: dict[str, Any], a: torch.Tensor, b: torch.Tensor, epilogue: Epilogue | None
+) -> tuple[Callable[..., Operands] | None, bool]:
+    """The formulas of a call that is remembered, as csrc/bindings/recording.h wants them, and whether they read the result."""
+    if {a.dtype, b.dtype} - set(DIFFERENTIABLE) or (epilogue and epilogue.is_scaled):
+        return None, False
+
+    def formulas(alpha, beta, activation, grad, operands, out, needed):  # type: ignore[no-untyped-def]
+        values = (("alpha", alpha, 1.0), ("beta", beta, 0.0), ("activation", activation, None))
+        options = choices | {name: value for name, value, default in values if value != default}
+        return gradients(grad, operands, out, needed, options)
+
+    return formulas, epilogue is not None and _keeps_out(epilogue.activation, epilogue.residual)
+
+
+def _keeps_out(activation: str | None, residual: torch.Tensor | None) -> bool:
+    return activation is not None and not needs_preactivation(activation, residual)
 
 
 def through_activation(grad, a, b, bias, c, out, options):  # type: ignore[no-untyped-def]

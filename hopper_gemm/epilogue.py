@@ -42,6 +42,10 @@ class Epilogue(NamedTuple):
     def tensors(self) -> tuple[torch.Tensor | None, ...]:
         return self.c, self.bias, self.residual, self.scale_a, self.scale_b, self.scale_result
 
+    @property
+    def is_scaled(self) -> bool:
+        return any(getattr(self, name) is not None for name in _SCALES)
+
     def key(self) -> tuple[Any, ...]:
         """What `check` depends on, for a cache: everything but values and addresses."""
         layouts = (None if t is None else (t.shape, t.dtype, t.device) for t in self.tensors)
@@ -56,7 +60,7 @@ class Epilogue(NamedTuple):
             AutogradError: a scale is given, which the operator does not take.
         """
         _check_numbers(self)
-        if any(getattr(self, name) is not None for name in _SCALES):
+        if self.is_scaled:
             raise AutogradError(
                 sentence(
                     "scaled_matmul is no operator of torch's dispatcher: it has no derivative and is not traced",
@@ -106,16 +110,18 @@ class Epilogue(NamedTuple):
                 raise _overlap(name, tensor, out)
 
     def regular(self, shape: Sequence[int], emulator: Emulator | None = None) -> Epilogue:
-        """The same with addends whose batch dimensions lie at one stride, as a launch needs: others are copied first."""
+        """With addends whose batch dimensions lie at one stride, as a launch needs: itself, or with copies of the others."""
         if len(shape) < 4:
             return self
         c, bias, residual = (_regular(getattr(self, name), shape, emulator) for name in _ADDENDS)
+        if c is self.c and bias is self.bias and residual is self.residual:
+            return self
         return self._replace(c=c, bias=bias, residual=residual)
 
     def as_kernel_takes_it(self) -> Any:
         """The extension's `Epilogue`."""
         return _Epilogue(
-            self.alpha, self.beta, None if self.beta == 0 else self.c, self.bias, self.activation or "none", self.residual,
+            self.alpha, self.beta, self.c, self.bias, self.activation or "none", self.residual,
             self.scale_a, self.scale_b, self.scale_result,
         )  # fmt: skip
 

@@ -6,32 +6,30 @@ from typing import Any, NoReturn
 
 import torch
 
-from . import _extension, known
+from . import _extension, autograd, known
 from .checks import check_memory, check_tensors
 from .choices import Choices, check_keywords
 from .config import Config
 from .device import card_of
+from .dispatcher import given as given_options
 from .dispatcher import through_dispatcher
 from .emulation import Emulator, require_emulator, run_emulated
 from .epilogue import Epilogue
-from .launched import Launched, mark_written
+from .known import repeated
 from .lowering import result_shape
 from .plan import Plan, Request, make_plan
 from .precision import switch as fp32_switch
 from .problem import DTYPES, Problem, read_problem
-from .recipe import Recipe
+from .recipe import Recipe, mark_written
 from .registry import all_kernels
 from .schedule import Schedule, parse_schedule
 from .selector import Card, Prediction
 
 _MAX_CACHED = 4096
 
-_known = known.calls  # of plain products whose operands lie as a kernel reads them
-_launches: dict[tuple[Any, ...], Launched] = {}  # of those with options
-_recipes: dict[tuple[Any, ...], Recipe] = {}  # of all, for those that are packed or copied and for addresses that need a look
+_recipes: dict[tuple[Any, ...], Recipe] = {}  # for products that are packed or copied and for addresses that need a look
 _C = _extension.load()
 _gemm = _C.gemm
-_empty = torch.empty
 _float32 = torch.float32
 _is_plain = _C.is_plain
 _is_compiling = torch.compiler.is_dynamo_compiling
@@ -103,22 +101,13 @@ def matmul(
         NotImplementedError: as UnsupportedProblemError, AutogradError. All of them before anything is launched or written.
     """
     given = (out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant, static_b)  # Choices
-    if not (c is bias is activation is residual is None and alpha is _ALPHA and beta is _BETA):
-        check_keywords(unknown, matmul)
-        return matmul_with(Epilogue(alpha, beta, c, bias, activation, residual), a, b, out, Choices(*given))
-    if not _is_compiling() and not unknown:
-        try:
-            call = _known.get(given if a.dtype is not _float32 else (*given, fp32_switch()))
-        except (AttributeError, TypeError):  # no tensor, unhashable: the long way says what is wrong
-            call = None
-        result = call and call(a, b, out)
+    if not unknown:
+        result = repeated(given, a, b, out, alpha, beta, c, bias, activation, residual)
         if result is not None:
             return result
     check_keywords(unknown, matmul)
-    choices = Choices(*given)
-    if _is_compiling() or not _is_plain(a, b, out):
-        return through_dispatcher(a, b, out, **choices._asdict())
-    return _first_call(_key(a, b, out, choices), a, b, out, choices)
+    is_plain = c is bias is activation is residual is None and alpha is _ALPHA and beta is _BETA
+    return long_way(None if is_plain else Epilogue(alpha, beta, c, bias, activation, residual), a, b, out, Choices(*given))
 
 
 def _key(
@@ -138,25 +127,14 @@ def _key(
     return key
 
 
-def matmul_with(
-    epilogue: Epilogue, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, choices: Choices
+def long_way(
+    epilogue: Epilogue | None, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, choices: Choices
 ) -> torch.Tensor:
-    """`matmul` with options: launches of their own, remembered for these options' shapes and types as well."""
-    if _is_compiling() or not _is_plain(a, b, out, *epilogue.tensors):
-        operands, values = epilogue.for_dispatcher()
+    """A product that was not seen before, or around which torch has work to do."""
+    if _is_compiling() or not _is_plain(a, b, out, *(epilogue.tensors if epilogue else ())):
+        operands, values = epilogue.for_dispatcher() if epilogue else ((None, None, None), {})
         return through_dispatcher(a, b, out, operands, **choices._asdict(), **values)
-    key = _key(a, b, out, choices, epilogue)
-    launch = _launches.get(key)
-    if launch is None or (a.data_ptr() | b.data_ptr()) & 15:
-        return _first_call(key, a, b, out, choices, epilogue)
-    check_memory(a, b, out)
-    epilogue.check_memory(out)
-    options = epilogue.regular(launch.shape).as_kernel_takes_it()
-    result = _empty(launch.shape, dtype=launch.dtype, device=a.device) if out is None else out
-    _gemm(launch.kernel, a, b, result, launch.raster, launch.group, 0, launch.swapped, launch.slices, options, launch.static_b)
-    if out is not None:
-        mark_written(out)
-    return result
+    return _first_call(_key(a, b, out, choices, epilogue), a, b, out, choices, epilogue)
 
 
 def _first_call(
@@ -172,17 +150,18 @@ def _first_call(
         key = (*key, a.data_ptr() & 15, b.data_ptr() & 15)  # says, with the strides, what has to be packed
         recipe = _recipes.get(key)
         if recipe is not None and epilogue is None:
-            return _run(recipe, a, b, out)
+            return _run(recipe, key, a, b, out, choices)
     out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant, static_b = choices
     request = Request(schedule, config, tuned=not deterministic, batch_invariant=bool(batch_invariant))
     parse_schedule(schedule)
     check_tensors(a, b, out)
     machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
-    shape, options = result_shape(a, b), None
+    shape, regular, options = result_shape(a, b), epilogue, None
     if epilogue is not None:
         epilogue.check(shape, a.device)
         epilogue.check_memory(out)
-        options = epilogue.regular(shape, machine if isinstance(machine, Emulator) else None).as_kernel_takes_it()
+        regular = epilogue.regular(shape, machine if isinstance(machine, Emulator) else None)
+        options = regular.as_kernel_takes_it()
     problem = read_problem(
         a, b, out, out_dtype, accumulate, precision=precision, fast_accum=bool(use_fast_accum), options=options
     )
@@ -196,23 +175,43 @@ def _first_call(
     if isinstance(machine, Emulator):
         recipe.run(a, b, out, lambda x, y, z: run_emulated(machine, recipe.prediction, x, y, z, options, recipe.static_b), machine)
     else:
-        if recipe.is_plain and key:
-            _remember(key[:-2], recipe, a, b, out, given, epilogue)
+        if regular is epilogue:
+            _remember(recipe, key, a, b, out if given else None, out, choices, epilogue, options)
         recipe.run(a, b, out, lambda x, y, z: _launch(recipe, x, y, z, options))
     if given:
         mark_written(out)
     return out
 
 
-def _run(recipe: Recipe, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+def _run(
+    recipe: Recipe, key: tuple[Any, ...], a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None, choices: Choices
+) -> torch.Tensor:
     """A product planned before: only what depends on addresses is looked at again."""
     check_memory(a, b, out)
     dtype = DTYPES[recipe.prediction.problem.output]
-    result = _empty(result_shape(a, b), dtype=dtype, device=a.device) if out is None else out
+    result = torch.empty(result_shape(a, b), dtype=dtype, device=a.device) if out is None else out
+    _remember(recipe, key, a, b, out, result, choices)
     recipe.run(a, b, result, lambda *tensors: _launch(recipe, *tensors))
     if out is not None:
         mark_written(out)
     return result
+
+
+def _remember(
+    recipe: Recipe,
+    key: tuple[Any, ...],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    out: torch.Tensor | None,
+    written: torch.Tensor,
+    choices: Choices,
+    epilogue: Epilogue | None = None,
+    options: Any = None,
+) -> None:
+    """One launch on the caller's own tensors is all that calls like this one need from now on."""
+    if recipe.is_plain and key:
+        backward = autograd.of_call(given_options(choices._asdict()), a, b, epilogue)
+        known.remember(key[9], recipe, a, b, out, written, options, backward)
 
 
 def _recipe_for(
@@ -274,27 +273,4 @@ def _launch(recipe: Recipe, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor,
 def forget_launches() -> None:
     """Every problem is planned anew: a tuned table has changed."""
     known.forget()
-    _launches.clear()
     _recipes.clear()
-
-
-def _remember(
-    key: tuple[Any, ...],
-    recipe: Recipe,
-    a: torch.Tensor,
-    b: torch.Tensor,
-    out: torch.Tensor,
-    given: bool,
-    epilogue: Epilogue | None,
-) -> None:
-    """One launch on the caller's own tensors: without options in C++, with options here."""
-    chosen = recipe.prediction
-    if epilogue is None:
-        return known.remember(key[9], recipe, a, b, out if given else None, out)
-    if len(_launches) >= _MAX_CACHED:
-        _launches.clear()
-    walk = chosen.walk
-    _launches[key] = Launched(
-        chosen.kernel.id, walk.raster_index, walk.group, walk.slices, out.shape, out.dtype, chosen.problem.swapped,
-        recipe.static_b,
-    )

@@ -9,7 +9,8 @@ import torch
 from .choices import Choices
 from .epilogue import Epilogue
 from .errors import ShapeError, sentence
-from .ops import matmul, matmul_with
+from .known import repeated
+from .ops import long_way, matmul
 
 
 def linear(
@@ -91,7 +92,9 @@ def scaled_matmul(
     epilogue = Epilogue(
         bias=bias, activation=activation, scale_a=scale_a, scale_b=scale_b, scale_result=scale_result
     )
-    return matmul_with(epilogue, a, b, out, Choices(**choices))
+    given = Choices(**choices)
+    result = repeated(given, a, b, out, *epilogue)
+    return long_way(epilogue, a, b, out, given) if result is None else result
 
 
 def bmm(input: torch.Tensor, mat2: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:

@@ -80,3 +80,9 @@ class Recipe(NamedTuple):
         if self.b_inner:
             b = packed(b, self.b_inner, batch, copies, RIGHT if split else 0)
         return a, b
+
+
+def mark_written(out: torch.Tensor) -> None:
+    """Tells autograd that `out` changed in place, as torch's own out= does."""
+    if not out.is_inference():
+        torch.autograd.graph.increment_version(out)

@@ -171,3 +171,42 @@ def test_the_memory_is_bounded(known):
     for m in range(1, 4200):
         remember(known, big[:m], b, big[:m])
     assert 0 < len(known) <= 4096
+
+
+# --- launches of the emulator: what a kernel is told
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+@pytest.mark.parametrize("slices", [1, 2])
+def test_the_tensors_of_this_call_are_read_and_not_those_of_the_first(exchanged, slices):
+    kernel = next(k for k in kernels("bf16_*_tn_*") if k.exchanges == exchanged and k.promote_k == 0)
+    known = _C.Launches()
+
+    def tensors(seed: int) -> tuple[torch.Tensor, ...]:
+        draw = torch.Generator().manual_seed(seed)
+        a, b, c, bias, residual = (torch.randn(shape, generator=draw) for shape in ((40, 256), (24, 256), (24, 40), (24,), (40, 1)))
+        scales = (torch.rand(shape, generator=draw) + 0.5 for shape in ((40, 1), (1, 24), (1,)))
+        return a.to(BF16), b.to(BF16).t(), c.half().t(), bias.to(BF16), residual, *scales
+
+    out = torch.empty(40, 24, dtype=BF16)
+    a, b, *added = tensors(0)
+    epilogue = lambda alpha, beta, c, bias, residual, *scales: (alpha, beta, c, bias, "gelu", residual, *scales)  # noqa: E731
+    known.remember(a, b, None, out, kernel.id, 0, 8, 0, exchanged, slices, False, _C.Epilogue(*epilogue(2.0, 3.0, *added)))
+    for seed, alpha, beta in ((0, 2.0, 3.0), (1, 0.5, -1), (2, -3, 0.25)):
+        a, b, *added = tensors(seed)
+        options = epilogue(alpha, beta, *added)
+        got, want = known.call(a, b, None, *options), torch.empty_like(out)
+        _C.gemm_emulated(kernel.id, a, b, want, exchanged=exchanged, slices=slices, epilogue=_C.Epilogue(*options))
+        assert torch.equal(got, want)
+    assert known.call(a, b, None) is None and known.call(a, b, None, alpha, 0.0, *options[2:]) is None
+
+
+def test_the_emulator_reads_plain_products_too():
+    known = _C.Launches()
+    a, b, out = operands()
+    remember(known, a, b, out)
+    remember(known, a, b, out, given=True)
+    a, b, out = operands()
+    want = torch.empty_like(out)
+    _C.gemm_emulated(KERNEL.id, a, b, want)
+    assert torch.equal(known.call(a, b, None), want) and known.call(a, b, out) is out and torch.equal(out, want)

@@ -26,7 +26,7 @@ bool has_more_than(DispatchKeySet keys, DispatchKeySet ordinary) {
   return ((keys - ordinary).raw_repr() & ~uint64_t{c10::full_backend_mask}) != 0;
 }
 
-enum class Work { none, recording, more };
+}  // namespace
 
 Work work_of(PyObject* const* arguments, Py_ssize_t count) {
   const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
@@ -50,13 +50,9 @@ Work work_of(PyObject* const* arguments, Py_ssize_t count) {
   return work;
 }
 
-}  // namespace
-
-bool needs_no_dispatcher(PyObject* const* arguments, Py_ssize_t count) { return work_of(arguments, count) == Work::none; }
-
 PyObject* is_plain(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   HANDLE_TH_ERRORS
-  return PyBool_FromLong(needs_no_dispatcher(arguments, count));
+  return PyBool_FromLong(work_of(arguments, count) == Work::none);
   END_HANDLE_TH_ERRORS
 }
 

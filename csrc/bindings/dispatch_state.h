@@ -5,9 +5,12 @@
 
 namespace hopper_gemm {
 
-// is_plain(*tensors) for Python: False if the call must go through torch.ops.hopper_gemm. Arguments that are no tensors are
-// ignored: the checks behind name them.
-bool needs_no_dispatcher(PyObject* const* arguments, Py_ssize_t count);
+enum class Work { none, recording, more };  // recording: the call needs to be recorded for a backward, and nothing else
+
+// Arguments that are no tensors are ignored: the checks behind name them.
+Work work_of(PyObject* const* arguments, Py_ssize_t count);
+
+// is_plain(*tensors) for Python: False if the call must go through torch.ops.hopper_gemm.
 PyObject* is_plain(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
 
 // is_recorded(*tensors): True if all the dispatcher would do is record the call for a backward.

@@ -23,13 +23,13 @@ Scale scale_of(const std::optional<at::Tensor>& given, const char* name, const a
   return {.data = given->const_data_ptr<float>(), .stride = given->stride(dim)};
 }
 
+}  // namespace
+
 Activation activation_of(const std::string& name) {
   for (int i = 0; i < kActivations; ++i)
     if (name == name_of(static_cast<Activation>(i))) return static_cast<Activation>(i);
   throw Error(Kind::value, text("activation '", name, "' does not exist"));
 }
-
-}  // namespace
 
 std::vector<at::Tensor> addends_of(const EpilogueTensors* given, const at::Tensor& out) {
   std::vector<at::Tensor> addends;
@@ -39,7 +39,7 @@ std::vector<at::Tensor> addends_of(const EpilogueTensors* given, const at::Tenso
     check_place(*tensor, name, out);
     addends.push_back(tensor->expand_as(out));
   };
-  add(given->c, "c");
+  add(given->read_c(), "c");
   add(given->bias, "bias");
   add(given->residual, "residual");
   return addends;
@@ -57,10 +57,10 @@ EpilogueOptions options_of(const EpilogueTensors& given, const Product& product,
   };
   EpilogueOptions options{.alpha = static_cast<float>(given.alpha),
                           .beta = static_cast<float>(given.beta),
-                          .c = addend(given.c, "c"),
+                          .c = addend(given.read_c(), "c"),
                           .bias = addend(given.bias, "bias"),
                           .residual = addend(given.residual, "residual"),
-                          .activation = activation_of(given.activation),
+                          .activation = given.activation,
                           .scale_a = scale_of(given.scale_a, "scale_a", out, 0),
                           .scale_b = scale_of(given.scale_b, "scale_b", out, 1),
                           .scale_result = scale_of(given.scale_result, "scale_result", out, 0).data};

@@ -15,9 +15,14 @@ namespace hopper_gemm {
 struct EpilogueTensors {
   double alpha = 1, beta = 0;
   std::optional<at::Tensor> c, bias;
-  std::string activation = "none";
+  Activation activation = Activation::none;
   std::optional<at::Tensor> residual, scale_a, scale_b, scale_result;
+
+  // With beta = 0 c is not read, so that a NaN in it does not matter.
+  std::optional<at::Tensor> read_c() const { return beta == 0 ? std::nullopt : c; }
 };
+
+Activation activation_of(const std::string& name);
 
 // The addends given, in the order c, bias, residual, broadcast to out. `epilogue` may be null.
 std::vector<at::Tensor> addends_of(const EpilogueTensors* epilogue, const at::Tensor& out);

@@ -36,6 +36,12 @@ void launch_on_stream(int id, const Problem& problem, LaunchOptions options, c10
   gemm(id, problem, options, current_stream(device));
 }
 
+void emulate(int id, const Problem& problem, LaunchOptions options) {
+  const pybind11::gil_scoped_release released;
+  const at::Tensor workspace = workspace_of(problem, options, c10::Device(c10::kCPU));
+  gemm_emulated(id, problem, options, {});
+}
+
 PyObject* exception_of(Error::Kind kind) {
   switch (kind) {
     case Error::Kind::value: return PyExc_ValueError;

@@ -17,6 +17,9 @@ at::Tensor workspace_of(const Problem& problem, LaunchOptions& options, c10::Dev
 // Launches on the current stream of a CUDA device, without holding Python's lock.
 void launch_on_stream(int id, const Problem& problem, LaunchOptions options, c10::Device device);
 
+// The same for CPU tensors, in the emulator. Throws Error(runtime) with its findings.
+void emulate(int id, const Problem& problem, LaunchOptions options);
+
 // Python's exception for one of the library's.
 PyObject* exception_of(Error::Kind kind);
 

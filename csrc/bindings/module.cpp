@@ -151,9 +151,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using Optional = std::optional<at::Tensor>;
   py::class_<EpilogueTensors>(m, "Epilogue",
                               "What is made of a product before it is rounded; shapes are checked by epilogue.py")
-      .def(py::init([](double alpha, double beta, Optional c, Optional bias, std::string activation, Optional residual,
-                       Optional scale_a, Optional scale_b, Optional scale_result) {
-             return EpilogueTensors{alpha, beta, c, bias, std::move(activation), residual, scale_a, scale_b, scale_result};
+      .def(py::init([](double alpha, double beta, Optional c, Optional bias, const std::string& activation,
+                       Optional residual, Optional scale_a, Optional scale_b, Optional scale_result) {
+             return EpilogueTensors{alpha,    beta,    c,       bias,        activation_of(activation),
+                                    residual, scale_a, scale_b, scale_result};
            }),
            py::arg("alpha"), py::arg("beta"), py::arg("c"), py::arg("bias"), py::arg("activation"), py::arg("residual"),
            py::arg("scale_a"), py::arg("scale_b"), py::arg("scale_result"));
