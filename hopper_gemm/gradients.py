@@ -25,8 +25,10 @@ def sum_to(grad: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     extra = grad.dim() - like.dim()
     dims = [d for d in range(grad.dim()) if d < extra or (like.shape[d - extra] == 1 and grad.shape[d] != 1)]
     if dims:
-        grad = grad.sum(dims, keepdim=True, dtype=torch.float32)
-    return grad.reshape(like.shape).to(like.dtype)
+        grad = grad.sum(dims, dtype=torch.float32)
+    if grad.shape != like.shape:
+        grad = grad.reshape(like.shape)
+    return grad.to(like.dtype)
 
 
 def grads_of_factors(
@@ -47,9 +49,11 @@ def grads_of_factors(
     grad = grad.to(a.dtype)
     of_a = of_b = None
     if needed[0]:
-        of_a = _lying_like(rows, grad, columns.mT, options).reshape(a.shape)
+        of_a = _lying_like(rows, grad, columns.mT, options)
+        of_a = of_a if a.dim() > 1 else of_a.squeeze(0)
     if needed[1]:
-        of_b = _lying_like(columns, rows.mT, grad, options).reshape(b.shape)
+        of_b = _lying_like(columns, rows.mT, grad, options)
+        of_b = of_b if b.dim() > 1 else of_b.squeeze(1)
     return of_a, of_b
 
 
@@ -63,6 +67,8 @@ def _lying_like(like: torch.Tensor, x: torch.Tensor, y: torch.Tensor, options: d
 
 def _summed_over_batches(x: torch.Tensor, y: torch.Tensor, like: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
     """x @ y, summed over the batch dimensions that `like` lacks or has as one."""
+    if x.dim() == y.dim() == like.dim() == 2:
+        return product(x, y, like.dtype, options)
     batch = broadcast(x.shape[:-2], y.shape[:-2])
     if batch == like.shape[:-2]:
         return product(x, y, like.dtype, options)
