@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import hopper_gemm
-from hopper_gemm import errors
+from hopper_gemm import errors, known
 
 pytestmark = pytest.mark.gpu
 BF16 = torch.bfloat16
@@ -132,3 +132,56 @@ def test_another_device_than_the_current_one(product):
     for _ in range(2):
         y = f(a, b)
         assert y.device == a.device and torch.equal(y, expected) and torch.cuda.current_device() == 0
+
+
+# --- with options, and recorded for a backward
+
+
+def layer(shape: tuple[int, int, int]) -> tuple[dict[str, torch.Tensor], dict[str, object]]:
+    """The tensors of a product with every option, all of which require grad, and the rest of its options."""
+    (m, n, k), normal = shape, lambda *size: torch.randn(size, device="cuda")
+    tensors = {
+        "a": normal(m, k).to(BF16), "b": normal(n, k).to(BF16).t(), "bias": normal(n).to(BF16), "c": normal(n, m).half().t(),
+        "residual": normal(m, 1),
+    }  # fmt: skip
+    return {name: t.requires_grad_() for name, t in tensors.items()}, {"alpha": 0.5, "beta": -2.0, "activation": "gelu"}
+
+
+@pytest.mark.parametrize("shape", [(192, 256, 320), (1, 4096, 512), (64, 72, 8192), (1000, 1000, 1000)])
+def test_repeated_layers_have_the_bits_of_the_first_call_and_its_gradients(shape):
+    for _ in range(3):
+        tensors, options = layer(shape)
+        results = []
+        for first in (True, False, False):
+            if first:
+                known.forget()
+            with torch.no_grad():
+                alone = hopper_gemm.matmul(**tensors, **options)
+            y = hopper_gemm.matmul(**tensors, **options)
+            results.append([alone, y.detach(), *torch.autograd.grad(y, tuple(tensors.values()), torch.ones_like(y))])
+        for repeated in results[1:]:
+            assert all(torch.equal(x, y) for x, y in zip(results[0], repeated))
+        assert torch.equal(results[0][0], results[0][1])
+
+
+def test_recorded_layers_on_a_stream_and_in_a_graph():
+    layers = [hopper_gemm.nn.Linear(256, 256, activation="relu", device="cuda", dtype=BF16) for _ in range(3)]
+    model, x = torch.nn.Sequential(*layers), torch.randn(64, 256, device="cuda").to(BF16)
+
+    def step() -> list[torch.Tensor]:
+        y = model(x)
+        return [y, *torch.autograd.grad(y.float().square().sum(), tuple(model.parameters()))]
+
+    want = [t.detach().clone() for t in step()]
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            assert all(torch.equal(x, y) for x, y in zip(step(), want))
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step()
+    for _ in range(2):
+        graph.replay()
+        assert all(torch.equal(x, y) for x, y in zip(captured, want))
