@@ -33,16 +33,16 @@ struct ClusterReduce {
   }
 
   HG_DEVICE void reduce_and_store(int m_begin, int n_begin, int batch) const {
-    const DirectStore<K> direct{context, m_begin, n_begin, batch};
+    const DirectStore<K> direct{context, batch};
     const auto operations = Operations<K>::make(context, batch);
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
       for (int group = static_cast<int>(context.place.k); group < kGroups; group += c.cluster_k) {
         Fragment<1> total = sum(context.shared.epilogue.sum[block * kGroups + group][thread()]);
+        const int row = m_begin + block * kMmaM, column = n_begin + group * 8;
         if constexpr (c.takes_options()) {
-          if (!context.params.epilogue.plain) operations.apply(total, m_begin + block * kMmaM, n_begin + group * 8);
+          if (!context.params.epilogue.plain) operations.apply(total, row, column);
         }
-        with_output_bytes<K>(context.params.out_type,
-                             [&](auto bytes) { direct.template store_part<bytes>(total, block, group); });
+        direct.store(total, row, column);
       }
     }
   }

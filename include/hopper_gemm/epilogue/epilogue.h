@@ -1,8 +1,7 @@
-// One warpgroup's accumulators to the output: picks the store path and the output type, both chosen at run time, and the
-// path of products with options. The accumulators are left in any state.
+// One warpgroup's accumulators to the output: plain products that can take the TMA store have a path of their own, unrolled;
+// everything else goes in parts. The accumulators are left in any state.
 #pragma once
-#include "hopper_gemm/epilogue/store_direct.h"
-#include "hopper_gemm/epilogue/store_fused.h"
+#include "hopper_gemm/epilogue/store_parts.h"
 #include "hopper_gemm/epilogue/store_tma.h"
 
 namespace hopper_gemm {
@@ -20,14 +19,8 @@ struct Epilogue {
   // Rows m_begin ..., columns n_begin ... of the output `batch`.
   HG_DEVICE void store(Accumulator<K>& acc, int m_begin, int n_begin, int batch) const {
     const GemmParams& params = context.params;
-    if constexpr (c.takes_options()) {
-      if (!params.epilogue.plain) {
-        FusedStore<K>{context, is_issuer, batch}.store(acc, m_begin, n_begin);
-        return;
-      }
-    }
     if constexpr (c.store == Store::tma) {
-      if (params.store == Store::tma) {
+      if (params.store == Store::tma && params.epilogue.plain) {
         const PanelStore<K> panels{context, is_issuer, batch};
         if (params.out_type == DataType::bf16) {
           panels.template store<DataType::bf16>(acc, m_begin, n_begin);
@@ -37,8 +30,7 @@ struct Epilogue {
         return;
       }
     }
-    const DirectStore<K> direct{context, m_begin, n_begin, batch};
-    with_output_bytes<K>(params.out_type, [&](auto bytes) { direct.template store_all<bytes>(acc); });
+    PartsStore<K>{context, is_issuer, batch}.store(acc, m_begin, n_begin);
   }
 
   // Before the CTA exits: its shared memory must have been read by every store.

@@ -116,7 +116,7 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
       if constexpr (c.accumulator == DataType::f32) {
         const Pair pair = used.pairs[i / 4][i / 2 % 2];
         s[i / kRow][i % kRow] = i % 2 == 0 ? pair.low : pair.high;
-      } else {
+      } else if constexpr (c.accumulator == DataType::f16) {
         s[i / kRow][i % kRow] = 0;  // packed halves were not worked on in place
       }
     }

@@ -1,6 +1,6 @@
-// The epilogue of a product with options: the tile in parts of one panel each, first through the operations, then down
-// either store path. The loop over the parts is not unrolled, which keeps the operations to one copy in a kernel: they work
-// in the place of the first part, and each later one is copied there (mainloop/accumulator.h).
+// The epilogue in parts of one panel each: through the operations, if there are any, then down either store path. The loop
+// over the parts is not unrolled, which keeps all of it to one copy in a kernel: it works in the place of the first part, and
+// each later one is copied there (mainloop/accumulator.h).
 #pragma once
 #include "hopper_gemm/epilogue/operations.h"
 #include "hopper_gemm/epilogue/store_direct.h"
@@ -9,7 +9,7 @@
 namespace hopper_gemm {
 
 template <class K>
-struct FusedStore {
+struct PartsStore {
   static constexpr KernelConfig c = K::config;
   static constexpr int kPanels = c.tile_n / c.panel_n();
   static constexpr int kGroups = c.panel_n() / 8;
@@ -26,19 +26,19 @@ struct FusedStore {
       // Places are computed here, for this part: kept in registers across the loops they cost spills at 192 accumulators.
       Context<K> here = context;
       here.lane = arch::opaque(context.lane);
-      const auto used = FusedStore{here, is_issuer, batch}.store_part(acc, index, m_begin, n_begin);
-      acc.bring(used, ++index);
+      const int row = m_begin + index / kPanels * kMmaM, column = n_begin + index % kPanels * c.panel_n();
+      auto part = acc.template fragment<kGroups>(0);
+      PartsStore{here, is_issuer, batch}.store_part(part, index, row, column);
+      acc.bring(part, ++index);
     }
   }
 
  private:
-  // What is in the place of the first part, as part `index` of the tile.
-  HG_DEVICE Fragment<kGroups> store_part(const Accumulator<K>& acc, int index, int m_begin, int n_begin) const {
-    const int block = index / kPanels, group = index % kPanels * kGroups;
-    const int row = m_begin + block * kMmaM, column = n_begin + group * 8;
-    auto part = acc.template fragment<kGroups>(0);
-    Operations<K>::make(context, batch).apply(part, row, column);
+  HG_DEVICE void store_part(Fragment<kGroups>& part, int index, int row, int column) const {
     const GemmParams& params = context.params;
+    if constexpr (c.takes_options()) {
+      if (!params.epilogue.plain) Operations<K>::make(context, batch).apply(part, row, column);
+    }
     if constexpr (c.store == Store::tma) {
       if (params.store == Store::tma) {
         const PanelStore<K> panels{context, is_issuer, batch};
@@ -47,12 +47,10 @@ struct FusedStore {
         } else {
           panels.template put<DataType::f16>(index, part, 0, 0, row, column);
         }
-        return part;
+        return;
       }
     }
-    const DirectStore<K> direct{context, m_begin, n_begin, batch};
-    with_output_bytes<K>(params.out_type, [&](auto bytes) { direct.template store_part<bytes>(part, block, group); });
-    return part;
+    DirectStore<K>{context, batch}.store(part, row, column);
   }
 };
 
