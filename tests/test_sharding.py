@@ -1,14 +1,16 @@
-"""Products of DTensors, and tensor-parallel plans with our Linear: two processes with gloo, on the emulator."""
+"""Products of DTensors, and tensor-parallel plans with our Linear: two processes with gloo on the emulator, or with NCCL on
+two GPUs."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 
+import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed.tensor.parallel  # here, so that the forked workers need not
-
 
 import hopper_gemm
 from hopper_gemm import matmul
@@ -17,23 +19,34 @@ from hopper_gemm.nn import Linear
 BF16 = torch.bfloat16
 
 
+TWO_GPUS = pytest.param(
+    "cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")]
+)
+on_both = pytest.mark.parametrize("device", ["cpu", TWO_GPUS])
+
+
 def ints(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randint(-2, 3, shape, generator=torch.Generator().manual_seed(seed)).to(BF16)
+    values = torch.randint(-2, 3, shape, generator=torch.Generator().manual_seed(seed), device="cpu")
+    return values.to(torch.get_default_device(), BF16)
 
 
-def run(program, world: int = 2) -> None:
-    """`program(mesh)` in `world` processes."""
+def run(program, device: str, world: int = 2) -> None:
+    """`program(mesh)` in `world` processes, whose tensors are on `device` by default."""
+    method = "fork" if device == "cpu" else "spawn"  # a process that has used CUDA cannot hand it on
     with tempfile.NamedTemporaryFile() as store:
-        torch.multiprocessing.start_processes(_worker, (program, world, store.name), world, start_method="fork")
+        torch.multiprocessing.start_processes(_worker, (program, device, world, store.name), world, start_method=method)
 
 
-def _worker(rank: int, program, world: int, store: str) -> None:
+def _worker(rank: int, program, device: str, world: int, store: str) -> None:
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
+    if device == "cuda":
+        torch.cuda.set_device(rank)
+    backend = "gloo" if device == "cpu" else "nccl"
+    dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=world)
     try:
-        mesh = dist.device_mesh.init_device_mesh("cpu", (world,))
-        with hopper_gemm.emulator():
+        mesh = dist.device_mesh.init_device_mesh(device, (world,))
+        with hopper_gemm.emulator() if device == "cpu" else contextlib.nullcontext(), torch.device(device):
             program(mesh)
     finally:
         dist.destroy_process_group()
@@ -62,8 +75,9 @@ def _every_placement(mesh) -> None:
         assert torch.equal(y.full_tensor(), (want + bias.double()).relu().to(BF16)), (of_a, of_b)
 
 
-def test_products_of_sharded_matrices():
-    run(_every_placement)
+@on_both
+def test_products_of_sharded_matrices(device):
+    run(_every_placement, device)
 
 
 class Block(torch.nn.Module):
@@ -94,8 +108,9 @@ def _tensor_parallel(mesh) -> None:
         assert torch.allclose(q.grad.full_tensor().double(), p.grad.double(), rtol=2**-6, atol=2), p.shape
 
 
-def test_a_tensor_parallel_plan():
-    run(_tensor_parallel)
+@on_both
+def test_a_tensor_parallel_plan(device):
+    run(_tensor_parallel, device)
 
 
 def _sequences(mesh) -> None:
@@ -114,5 +129,6 @@ def _sequences(mesh) -> None:
     assert torch.equal(layer.weight.grad.full_tensor(), (ones.t() @ x.double().flatten(0, 1)).to(BF16))
 
 
-def test_a_layer_on_a_batch_of_sequences():
-    run(_sequences)
+@on_both
+def test_a_layer_on_a_batch_of_sequences(device):
+    run(_sequences, device)
