@@ -36,7 +36,7 @@ class Explanation:
     @property
     def predicted_us(self) -> float:
         """Of the kernel and of what is packed before and copied after it."""
-        return self.plan.chosen.us + packing_us(self.plan.problem, load_model())
+        return self.plan.chosen.us + packing_us(self.plan.chosen, load_model())
 
     @property
     def candidates(self) -> list[Prediction]:
@@ -95,7 +95,7 @@ def packing_lines(chosen: Prediction) -> list[str]:
     names = [name for name, used in ((a, problem.packs[0]), (b, problem.packs[1])) if used]
     parts = [f"{' and '.join(sorted(names))} to aligned memory first"] if names else []
     parts += ["the result to out at the end"] if problem.copies_out else []
-    size, us = problem.workspace_bytes / 1e6, packing_us(problem, load_model())
+    size, us = problem.workspace_bytes / 1e6, packing_us(chosen, load_model())
     return [f"  packs   {' and '.join(parts)}: a workspace of {size:.1f} MB, about {us:.1f} us more"]
 
 
@@ -103,7 +103,7 @@ def static_line(chosen: Prediction) -> str:
     """What comes of a promise that nothing still writes b."""
     if not Recipe.of(chosen, True).static_b:
         return "not used: this call packs b just before the kernel reads it"
-    if chosen.kernel.schedule in (Schedule.MULTISTAGE, Schedule.TMA):
+    if chosen.kernel.schedule == Schedule.MULTISTAGE:
         return f"not used: {chosen.kernel.schedule} kernels load nothing ahead"
     return "the first stages of b are loaded before the kernel before has ended"
 

@@ -21,11 +21,11 @@ def product(a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype, options: dict[
 
 
 def sum_to(grad: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """The gradient of a tensor that was broadcast: summed (in fp32) over the dimensions it was broadcast along."""
+    """The gradient of a tensor that was broadcast: summed (by torch, in fp32) over the dimensions it was broadcast along."""
     extra = grad.dim() - like.dim()
     dims = [d for d in range(grad.dim()) if d < extra or (like.shape[d - extra] == 1 and grad.shape[d] != 1)]
     if dims:
-        grad = grad.sum(dims, dtype=torch.float32)
+        grad = grad.sum(dims, dtype=like.dtype)
     if grad.shape != like.shape:
         grad = grad.reshape(like.shape)
     return grad.to(like.dtype)

@@ -161,11 +161,11 @@ def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:
 
 
 def _reading(kernel: Kernel, problem: Problem) -> tuple[int, int]:
-    """Which of the readings of A and B a kernel uses, 0 for the best of each."""
+    """Which of the readings of A and B a kernel uses, 0 for the best of each. What is packed can lie either way."""
     seen = problem.for_output(kernel.output)
-    a_major, b_major = manifest.majors(kernel.layout)
-    readings = seen.a_majors.index(a_major), seen.b_majors.index(b_major)
-    return readings if seen.row_major else (readings[1], readings[0])
+    ways = zip(seen.packs, (seen.a_majors, seen.b_majors), manifest.majors(kernel.layout))
+    readings = [0 if packs else majors.index(major) for packs, majors, major in ways]
+    return (readings[0], readings[1]) if seen.row_major else (readings[1], readings[0])
 
 
 def _may_be_chosen(kernel: Kernel, problem: Problem, request: Request) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .cost import Card, Estimate
+from .manifest import majors as kernel_majors
 from .problem import Problem
 from .registry import Kernel
 from .walk import Walk, slicings
@@ -52,13 +53,22 @@ def load_model(path: Path | None = None) -> Mapping[str, Any]:
 def rank(problem: Problem, kernels: Iterable[Kernel], card: Card, model: Mapping[str, Any]) -> list[Prediction]:
     """Predictions of all kernels, fastest first; ties fall to the earlier kernel of the registry."""
     predictions = [predict(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
-    return sorted(predictions, key=lambda p: (round(p.us, 3), p.kernel.id))
+    return sorted(predictions, key=lambda p: (round(p.us + packing_us(p, model), 3), p.kernel.id))
 
 
-def packing_us(problem: Problem, model: Mapping[str, Any]) -> float:
-    """The modelled time of what a product copies through workspaces: one launch before the kernel, one after it."""
+def packing_us(prediction: Prediction, model: Mapping[str, Any]) -> float:
+    """The modelled time of what a product copies through workspaces: one launch before the kernel, one after it. Rows that
+    become columns take longer.
+    """
+    problem = prediction.problem
+    copied = 2 * problem.workspace_bytes
+    majors = (problem.a_majors, problem.b_majors)
+    sizes = (problem.m * problem.k, problem.k * problem.n)
+    for packs, ways, major, size in zip(problem.packs, majors, kernel_majors(prediction.kernel.layout), sizes):
+        if packs and major != ways[0]:
+            copied += 2 * size * problem.batches * problem.element_bytes * (model["pack_transposed_factor"] - 1)
     launches = any(problem.packs) + problem.copies_out
-    return float(launches * model["pack_launch_us"] + 2 * problem.workspace_bytes / model["pack_bytes_per_us"])
+    return float(launches * model["pack_launch_us"] + copied / model["pack_bytes_per_us"])
 
 
 def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> Prediction:

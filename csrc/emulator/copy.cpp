@@ -169,6 +169,11 @@ void load_global(const void* address, void* value, int bytes, Line line) {
   std::memcpy(value, address, bytes);
 }
 
+void prefetch_to_l2(const void* address, Line line) {
+  tick(costs::kIssue);
+  machine->epilogue.check("prefetch_to_l2", address, 1, line);
+}
+
 void store_global(void* address, const void* value, int bytes, Line line) {
   tick(costs::kStoreGlobal);
   check_aligned("store_global", address, bytes, line);

@@ -35,12 +35,16 @@ EpilogueMemory::EpilogueMemory(const GemmParams& params, int64_t stored_rows, in
     shares_output_ |= tensor.meets(params.out, elements * element_bytes(params.out_type));
 }
 
-void EpilogueMemory::read(const void* address, int bytes, Line line) {
+void EpilogueMemory::check(const char* what, const void* address, int bytes, Line line) const {
   bool held = false;
   for (const Footprint& tensor : readable_) held = held || tensor.holds(address, bytes);
   if (!held)
-    fail(Finding::out_of_bounds, "load_global at " + place(line) + " by " + who(self()) + " reads " + std::to_string(bytes) +
+    fail(Finding::out_of_bounds, what + (" at " + place(line) + " by " + who(self())) + " reads " + std::to_string(bytes) +
                                      " bytes outside the tensors of the epilogue");
+}
+
+void EpilogueMemory::read(const void* address, int bytes, Line line) {
+  check("load_global", address, bytes, line);
   if (!shares_output_) return;
   const Side side = running(line);
   for (int i = 0; i < bytes; ++i) {

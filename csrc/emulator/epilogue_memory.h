@@ -18,6 +18,8 @@ class EpilogueMemory {
   };
   EpilogueMemory(const GemmParams& params, int64_t stored_rows, int64_t stored_columns);
 
+  // Nothing but elements of those tensors is asked for.
+  void check(const char* what, const void* address, int bytes, Line line) const;
   // By the running thread; a write counts from its issue.
   void read(const void* address, int bytes, Line line);
   void write(const void* address, int64_t bytes, const char* what, Line line);

@@ -101,6 +101,7 @@ every_instruction(HG_PARAM(GemmParams) params) {
   }
   round_tf32(plan.data + 16 * thread);
   const float loaded = load_global_if(params.epilogue.scale_result, elected);
+  prefetch_to_l2(params.epilogue.scale_result);
   const uint16_t bits = load_global_if(static_cast<const uint16_t*>(params.a), elected);
   const uint32_t both = load_global_if(static_cast<const uint32_t*>(params.a), elected);
   const Float2 pair = load_global_if(static_cast<const Float2*>(params.a), elected);

@@ -16,6 +16,13 @@ struct Epilogue {
     return {context, c.store == Store::tma && context.warp == 0 && arch::elect_one()};
   }
 
+  // Before a tile is multiplied: what its epilogue will read.
+  HG_DEVICE void prefetch(int m_begin, int n_begin, int batch) const {
+    if constexpr (c.takes_options()) {
+      if (!context.params.epilogue.plain) Operations<K>::make(context, batch).prefetch(m_begin, n_begin);
+    }
+  }
+
   // Rows m_begin ..., columns n_begin ... of the output `batch`.
   HG_DEVICE void store(Accumulator<K>& acc, int m_begin, int n_begin, int batch) const {
     const GemmParams& params = context.params;

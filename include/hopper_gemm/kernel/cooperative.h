@@ -24,6 +24,7 @@ struct Cooperative {
 
     for (auto walk = StaticWalk<K>::start(context.params); walk.valid(); walk.advance()) {
       const Tile tile = walk.tile(context);
+      epilogue.prefetch(tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n, tile.batch);
       arch::annotate(arch::Activity::mainloop, walk.index);
       issue_tile(context, acc, state, warpgroup_row, k_blocks);
       retire_tile(context, acc, state);

@@ -32,7 +32,7 @@ gemm_kernel(HG_PARAM(GemmParams) params) {
   static_assert(shared_plan_matches<K>());
   const auto context = Context<K>::make(params);
   set_up(context);
-  if (!context.is_producer()) arch::wait_for_previous_grid();  // nothing above touches global memory; see produce()
+  // Nothing above touches global memory: every schedule begins with wait_for_previous_grid.
   if constexpr (c.schedule == Schedule::multistage) Multistage<K>::run(context);
   if constexpr (c.schedule == Schedule::tma) TmaKernel<K>::run(context);
   if constexpr (c.schedule == Schedule::warp_specialized) WarpSpecialized<K>::run(context);

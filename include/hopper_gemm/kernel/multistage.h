@@ -31,6 +31,7 @@ struct Multistage {
     const auto epilogue = Epilogue<K>::make(context);
     Accumulator<K> acc;
 
+    arch::wait_for_previous_grid();
     arch::annotate(arch::Activity::mainloop, 0);
     RingState<c.stages> copied = {0, 0};
     for (int k_block = 0; k_block < kAhead; ++k_block) {

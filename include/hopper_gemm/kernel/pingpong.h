@@ -31,6 +31,7 @@ struct Pingpong {
 
     for (; walk.valid(); walk.advance(2)) {
       const Tile tile = walk.tile(context);
+      epilogue.prefetch(tile.m * c.tile_m, tile.n * c.tile_n, tile.batch);
       order.wait_mainloop(context);
       arch::annotate(arch::Activity::mainloop, walk.index);
       issue_tile(context, acc, state, 0, k_blocks);

@@ -6,22 +6,6 @@
 
 namespace hopper_gemm {
 
-// Waits for the grid before this one. A static operand's part of the first k-blocks, as many as the ring holds, is loaded
-// before that, so that it comes from memory under the tail of that grid; the other operand's part after it. Returns how many
-// k-blocks of the CTA's first tile that are.
-template <class K>
-HG_DEVICE int load_around_wait(const Context<K>& context, typename TmaRing<K>::State& state, Tile tile, KRange range) {
-  constexpr int stages = K::config.stages;
-  const StaticOperand operand = context.params.static_operand;
-  const int blocks = operand == StaticOperand::none ? 0 : range.count < stages ? range.count : stages;
-  HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
-    TmaRing<K>::begin_load(context, i, tile, range.begin + i, operand);
-  arch::wait_for_previous_grid();
-  HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
-    TmaRing<K>::finish_load(context, state, tile, range.begin + i, operand);
-  return blocks;
-}
-
 template <class K>
 HG_DEVICE void produce(const Context<K>& context) {
   if (context.warp != 0 || !arch::elect_one()) return;
@@ -30,7 +14,7 @@ HG_DEVICE void produce(const Context<K>& context) {
   auto walk = StaticWalk<K>::start(context.params);
   arch::annotate(arch::Activity::load, walk.index);
   Tile tile = walk.tile(context);
-  int loaded = load_around_wait(context, state, tile, range);
+  int loaded = TmaRing<K>::load_around_wait(context, state, tile, range);
   while (true) {
     HG_NO_UNROLL for (int i = loaded; i < range.count; ++i)
       TmaRing<K>::load(context, state, tile, range.begin + i);
@@ -53,6 +37,7 @@ HG_DEVICE void split_roles(const Context<K>& context, Consume consume) {
     produce(context);
   } else {
     if constexpr (c.moves_registers()) arch::increase_registers<c.consumer_registers()>();
+    arch::wait_for_previous_grid();
     consume();
   }
 }

@@ -12,8 +12,12 @@ struct TmaKernel {
   static constexpr KernelConfig c = K::config;
   using Ring = TmaRing<K>;
 
+  HG_DEVICE static bool loads(const Context<K>& context) {
+    return context.warpgroup == 0 && context.warp == 0 && arch::elect_one();
+  }
+
   HG_DEVICE static void load(const Context<K>& context, typename Ring::State& state, Tile tile, int k_block, int k_blocks) {
-    if (k_block < k_blocks && context.warpgroup == 0 && context.warp == 0 && arch::elect_one()) {
+    if (k_block < k_blocks && loads(context)) {
       typename Ring::State elected = state;
       Ring::load(context, elected, tile, k_block);
     }
@@ -29,7 +33,13 @@ struct TmaKernel {
 
     arch::annotate(arch::Activity::mainloop, 0);
     typename Ring::State loaded = {0, 1}, state = {0, 0};
-    for (int k_block = 0; k_block < c.stages; ++k_block) load(context, loaded, tile, k_block, k_blocks);
+    if (loads(context)) {
+      typename Ring::State elected = loaded;
+      Ring::load_around_wait(context, elected, tile, context.k_range());
+    } else {
+      arch::wait_for_previous_grid();
+    }
+    loaded.advance(c.stages);
     acc.begin_tile();
     HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) {
       Ring::wait_full(context, state);

@@ -48,6 +48,7 @@ struct WarpSpecialized {
     Accumulator<K> acc;
     typename TmaRing<K>::State state = {0, 0};
 
+    epilogue.prefetch(tile.m * c.tile_m + warpgroup_row, tile.n * c.tile_n, tile.batch);
     arch::annotate(arch::Activity::mainloop, 0);
     issue_tile(context, acc, state, warpgroup_row, context.k_blocks());
     retire_tile(context, acc, state);

@@ -86,6 +86,11 @@ HG_DEVICE T load_global_if(const T* address, bool inside, emulator::Line line = 
   return inside ? load_global(address, line) : T{};
 }
 
+// A hint, but of an address that may be read.
+HG_DEVICE void prefetch_to_l2(const void* address, emulator::Line line = emulator::Line::current()) {
+  emulator::prefetch_to_l2(address, line);
+}
+
 // An ordinary global store; T is 1, 2, 4, 8 or 16 bytes and `address` aligned to it.
 template <class T>
 HG_DEVICE void store_global(T* address, T value, emulator::Line line = emulator::Line::current()) {

@@ -63,6 +63,7 @@ void shared_load(const void* from, void* value, Line line);                   //
 void cluster_load(const void* local, uint32_t rank, void* value, Line line);  // 16 bytes
 void stmatrix(void* row, const uint32_t* registers, int count, bool transposed, Line line);
 void load_global(const void* address, void* value, int bytes, Line line);
+void prefetch_to_l2(const void* address, Line line);
 void store_global(void* address, const void* value, int bytes, Line line);
 void poisoned_accumulator(Line line);  // an accumulator was used before the wait that covers it, or before it was written
 

@@ -112,6 +112,9 @@ HG_DEVICE uint16_t load_global_if(const uint16_t* address, bool inside) {
   return value;
 }
 
+// Asks for a line of global memory to be brought to L2: a hint, that reads nothing (PTX ISA, prefetch).
+HG_DEVICE void prefetch_to_l2(const void* address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+
 // An ordinary global store; T is 1, 2, 4, 8 or 16 bytes and `address` aligned to it.
 template <class T>
 HG_DEVICE void store_global(T* address, T value) {
