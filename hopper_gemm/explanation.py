@@ -26,7 +26,6 @@ class Explanation:
     plan: Plan
     request: Request
     card: Card
-    static_b: bool = False
 
     @property
     def kernel(self) -> str:
@@ -58,10 +57,10 @@ class Explanation:
             )
         if self.plan.chosen.problem.swapped:
             lines.append("  swapped the kernel computes out.t() = b.t() @ a.t()")
-        if self.plan.tuned:
+        if self.plan.tuned and not self.plan.tuned.shipped:
             lines.append("  tuned   the table of this GPU chose, which may change the last bits; deterministic=True ignores it")
         lines += packing_lines(self.plan.chosen)
-        if self.static_b:
+        if self.request.static_b:
             lines.append(f"  static  {static_line(self.plan.chosen)}")
         lines.append("  candidates (predicted, not measured):" if not self.plan.tuned else "  candidates (predicted, measured):")
         best = min(p.us for p in self.candidates)
@@ -141,7 +140,7 @@ def explain(
                 "or ask on the command line: hopper-gemm explain M N K",
             )
         )
-    request = Request(schedule, config, tuned=not deterministic, batch_invariant=bool(batch_invariant))
+    request = Request(schedule, config, not deterministic, bool(batch_invariant), bool(static_b))
     check_tensors(a, b, out)
     problem = read_problem(a, b, out, out_dtype, accumulate, precision=precision, fast_accum=bool(use_fast_accum))
     check_memory(a, b, out)
@@ -149,13 +148,13 @@ def explain(
         raise UnsupportedProblemError(
             sentence("an empty product runs no kernel", got=problem.describe(), fix="call matmul: it returns at once")
         )
-    return explain_problem(problem, request, _card_for(a), bool(static_b))
+    return explain_problem(problem, request, _card_for(a))
 
 
-def explain_problem(problem: Problem, request: Request, card: Card, static_b: bool = False) -> Explanation:
+def explain_problem(problem: Problem, request: Request, card: Card) -> Explanation:
     """The same for a problem given by numbers, on any card."""
     usable = [k for k in all_kernels() if (k.emulated if card.name == "emulator" else k.compiled)]
-    return Explanation(make_plan(problem, request, usable or all_kernels(), card), request, card, static_b)
+    return Explanation(make_plan(problem, request, usable or all_kernels(), card), request, card)
 
 
 def _card_for(a: torch.Tensor) -> Card:

@@ -152,7 +152,7 @@ def _first_call(
         if recipe is not None and epilogue is None:
             return _run(recipe, key, a, b, out, choices)
     out_dtype, schedule, config, accumulate, precision, use_fast_accum, deterministic, batch_invariant, static_b = choices
-    request = Request(schedule, config, tuned=not deterministic, batch_invariant=bool(batch_invariant))
+    request = Request(schedule, config, not deterministic, bool(batch_invariant), bool(static_b))
     parse_schedule(schedule)
     check_tensors(a, b, out)
     machine = require_emulator() if a.device.type == "cpu" else card_of(a.get_device())
@@ -171,7 +171,7 @@ def _first_call(
         out = torch.empty(shape, dtype=DTYPES[problem.output], device=a.device)
     if out.numel() == 0:
         return out
-    recipe = _recipe_for(key, problem, request, (a, b, out), machine, options, bool(static_b))
+    recipe = _recipe_for(key, problem, request, (a, b, out), machine, options)
     if isinstance(machine, Emulator):
         recipe.run(a, b, out, lambda x, y, z: run_emulated(machine, recipe.prediction, x, y, z, options, recipe.static_b), machine)
     else:
@@ -221,12 +221,11 @@ def _recipe_for(
     operands: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
     machine: Emulator | Card,
     options: Any,
-    static_b: bool,
 ) -> Recipe:
     """What to do, on a GPU planned once for all calls that agree in `key`: it also says what has to be packed."""
     recipe = _recipes.get(key)
     if recipe is None:
-        recipe = Recipe.of(plan_for(problem, request, operands, machine, options).chosen, static_b)
+        recipe = Recipe.of(plan_for(problem, request, operands, machine, options).chosen, request.static_b)
         if key and not isinstance(machine, Emulator):
             if len(_recipes) >= _MAX_CACHED:
                 _recipes.clear()

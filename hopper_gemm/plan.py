@@ -14,19 +14,22 @@ from .problem import Problem
 from .registry import Kernel
 from .schedule import AUTO, Schedule, parse_schedule
 from .selector import Card, Prediction, load_model, rank
-from .tuned import Choice, key_of, put_first, table_of
+from .tuned import Choice, key_of, put_first, shipped_choices, table_of
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the caller named: a schedule and / or a config, both optional; whether a tuned table may choose, and whether the
-    choice must be the same for every M (then no table does: what is tuned is one M).
+    """What the caller named: a schedule and / or a config, both optional; whether the user's tuned table may choose, and the one
+    that ships with the library; whether the choice must be the same for every M (then no table does: what is tuned is one M);
+    whether nothing still writes b (then the shipped table does not: it was measured without that promise).
     """
 
     schedule: str | Schedule = "auto"
     config: str | Config | None = None
     tuned: bool = True
     batch_invariant: bool = False
+    static_b: bool = False
+    shipped: bool = True
 
     def __str__(self) -> str:
         if self.config is None:
@@ -43,7 +46,7 @@ class Plan:
     chosen: Prediction
     alternatives: Sequence[Prediction] = field(repr=False)
     rejected: dict[str, int] = field(repr=False)  # reason -> kernels of the build it rules out
-    tuned: Choice | None = field(default=None, repr=False)  # what chose, if not the model
+    tuned: Choice | None = field(default=None, repr=False)  # the measurement that chose, if not the model
 
     @property
     def kernel(self) -> Kernel:
@@ -80,7 +83,8 @@ def make_plan(
                 fix="rebuild where nvcc 13 is found; what was built is shown by: python -m hopper_gemm info",
             )
         )
-    ranked, choice = put_first(_tuned_choice(problem, request, card), rank(problem, candidates, card, load_model()))
+    ranked = rank(problem, candidates, card, load_model(), request.static_b)
+    ranked, choice = put_first(_measured_choice(problem, request, card), ranked)
     if request.batch_invariant:
         ranked = as_for_any_m(problem, ranked, card)
     refusals: dict[str, int] = {}
@@ -113,11 +117,15 @@ def as_for_any_m(problem: Problem, predictions: Sequence[Prediction], card: Card
     return sorted(whole, key=lambda p: place[p.kernel.id])
 
 
-def _tuned_choice(problem: Problem, request: Request, card: Card) -> Choice | None:
-    if not request.tuned or request.config is not None or request.batch_invariant:
+def _measured_choice(problem: Problem, request: Request, card: Card) -> Choice | None:
+    """The user's own measurement comes before the library's."""
+    if request.config is not None or request.batch_invariant:
         return None
-    schedule = parse_schedule(request.schedule)
-    return table_of(card).choices.get(key_of(problem, str(schedule or AUTO)))
+    key = key_of(problem, str(parse_schedule(request.schedule) or AUTO))
+    choice = table_of(card).choices.get(key) if request.tuned else None
+    if choice is None and request.shipped and not request.static_b:
+        choice = shipped_choices(card).get(key)
+    return choice
 
 
 def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) -> tuple[list[Kernel], dict[str, int]]:

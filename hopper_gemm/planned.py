@@ -55,7 +55,7 @@ class PlannedProduct:
         chosen = self.explanation.plan.chosen
         dtype = DTYPES[chosen.problem.output]
         written = torch.empty(result_shape(a, b), dtype=dtype, device=a.device) if out is None else out
-        recipe = Recipe.of(chosen, bool(self._options.get("static_b")))
+        recipe = Recipe.of(chosen, self.explanation.request.static_b)
         if not recipe.is_plain or ops.refusal(chosen, a, b, written):
             return
         for given in (None, written) if out is None else (written,):

@@ -52,7 +52,7 @@ def search(
         UnsupportedProblemError: no kernel runs the problem, or every launch failed.
     """
     begin = time.monotonic()
-    own = make_plan(problem, Request(request.schedule, request.config, tuned=False), built, card, can_run).chosen
+    own = make_plan(problem, Request(request.schedule, request.config, tuned=False, shipped=False), built, card, can_run).chosen
     pool, _ = candidates_for(problem, request, built)
     ranked = [p for p in rank(problem, pool, card, load_model()) if not can_run(p)]
     first = {_name(p): p for p in (own, *ranked) if p.us < HOPELESS * own.us}

@@ -16,6 +16,7 @@ from .cost import Card, Estimate
 from .manifest import majors as kernel_majors
 from .problem import Problem
 from .registry import Kernel
+from .schedule import Schedule
 from .walk import Walk, slicings
 
 __all__ = ["Card", "Prediction", "load_model", "packing_us", "predict", "rank"]
@@ -50,10 +51,37 @@ def load_model(path: Path | None = None) -> Mapping[str, Any]:
     return model
 
 
-def rank(problem: Problem, kernels: Iterable[Kernel], card: Card, model: Mapping[str, Any]) -> list[Prediction]:
-    """Predictions of all kernels, fastest first; ties fall to the earlier kernel of the registry."""
+def rank(
+    problem: Problem, kernels: Iterable[Kernel], card: Card, model: Mapping[str, Any], static_b: bool = False
+) -> list[Prediction]:
+    """Predictions of all kernels, fastest first; ties fall to the earlier kernel of the registry.
+
+    Args:
+        static_b: nothing still writes the right operand: a kernel counts by what its launch adds to a chain of such products.
+    """
+
+    def us(p: Prediction) -> float:
+        return p.us + packing_us(p, model) - (static_gain_us(p, card, model) if static_b else 0.0)
+
     predictions = [predict(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
-    return sorted(predictions, key=lambda p: (round(p.us + packing_us(p, model), 3), p.kernel.id))
+    return sorted(predictions, key=lambda p: (round(us(p), 3), p.kernel.id))
+
+
+def static_gain_us(prediction: Prediction, card: Card, model: Mapping[str, Any]) -> float:
+    """What a kernel saves in a chain of products whose right operands are static: its rings are filled while the kernel before
+    still runs. Where CTAs share an SM or are not all resident at once, those of the kernel after it come in between, which
+    costs more than that saves (docs/notes/small_and_decode.md).
+    """
+    kernel, constants = prediction.kernel, model["static"]
+    if kernel.schedule is Schedule.MULTISTAGE or prediction.problem.packs[0 if prediction.problem.swapped else 1]:
+        return 0.0
+    resident = prediction.tiles / prediction.waves
+    if not kernel.schedule.is_persistent and (prediction.waves > 1 or resident > card.sm_count):
+        return -float(constants["crowded_us"])
+    ctas = prediction.tiles / max(prediction.waves, 1.0)
+    rows = kernel.tile[0 if prediction.problem.swapped else 1]
+    prefetched = ctas * kernel.stages * rows * kernel.tile[2] * prediction.problem.element_bytes
+    return float(min(constants["overlap_us"], prefetched / model["hbm_bytes_per_us"]))
 
 
 def packing_us(prediction: Prediction, model: Mapping[str, Any]) -> float:

@@ -1,12 +1,14 @@
-"""The tuned table of a GPU: which kernel was measured to be the fastest for which problem. `tune` fills it, `matmul` asks it.
+"""Tables of which kernel was measured to be the fastest for which problem. `matmul` asks them before the model.
 
-One JSON file for each GPU and build in the user's cache folder. A file that is damaged, or of another build or GPU, counts as
-empty: the model chooses then.
+The user's, which `tune` fills: one JSON file for each GPU and build in the user's cache folder. A file that is damaged, or of
+another build or GPU, counts as empty. And the one that ships with the library, measured.json: layers of known models and shapes
+of the suites on one GPU, by benchmarks/measure_choices.py.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 import warnings
@@ -41,6 +43,7 @@ class Choice:
     model_us: float
     measured: Mapping[str, float]  # the best time of every kernel that took part
     date: str
+    shipped: bool = False  # by the library, not by this user
 
     @property
     def is_the_models(self) -> bool:
@@ -49,7 +52,7 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        text = f"tuned {self.date}: {self.us:.2f} us measured"
+        text = f"{'in the shipped table' if self.shipped else 'tuned'}, {self.date}: {self.us:.2f} us measured"
         return text if self.is_the_models else f"{text}, {self.model_us:.2f} us for the model's choice {self.model_kernel}"
 
     def applied_to(self, prediction: Prediction) -> Prediction | None:
@@ -152,7 +155,25 @@ def _choice(fields: Mapping[str, Any]) -> Choice:
         model_us=float(fields["model_us"]),
         measured={str(name): float(us) for name, us in fields["measured"].items()},
         date=str(fields["date"]),
+        shipped=bool(fields.get("shipped", False)),
     )
+
+
+MEASURED = Path(__file__).with_name("measured.json")
+
+
+@functools.cache
+def _shipped() -> tuple[str, int, dict[str, Choice]]:
+    """The GPU of the shipped table, its SMs, and the choices."""
+    found = json.loads(MEASURED.read_text(encoding="utf-8"))
+    choices = {key: _choice({"measured": {}, "date": found["date"], **fields, "shipped": True}) for key, fields in found["choices"].items()}
+    return str(found["gpu"]), int(found["sm_count"]), choices
+
+
+def shipped_choices(card: Card) -> Mapping[str, Choice]:
+    """The choices that ship with the library, if they were measured on a GPU like this one."""
+    gpu, sm_count, choices = _shipped()
+    return choices if gpu in card.name and card.sm_count == sm_count else {}
 
 
 _tables: dict[tuple[str, int, Path | None], Table] = {}

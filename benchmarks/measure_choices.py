@@ -1,0 +1,105 @@
+"""Measures which kernel is the fastest for well-known products: the table that ships with the library.
+
+    python benchmarks/measure_choices.py [--part 0/1] [--seconds 1.5] [--total 280] [--json hopper_gemm/measured.json]
+
+Layers of the models of `bench --model` for some numbers of tokens, and the suites of shapes. Every problem goes through the
+tuner's search (hopper_gemm/search.py), whose rounds are sustained; what comes out for a problem that the file has already
+replaces it. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hopper_gemm.bench.environment import environment
+from hopper_gemm.bench.operands import Operands
+from hopper_gemm.bench.suites import Case, load_model_layers, load_suite
+from hopper_gemm.device import card_of
+from hopper_gemm.plan import Request
+from hopper_gemm.problem import DTYPES
+from hopper_gemm.registry import all_kernels
+from hopper_gemm.search import search
+from hopper_gemm.tuned import MEASURED, Choice, key_of
+from hopper_gemm.tuner import Rotation, Stopwatch
+
+MODELS = ("llama-3-8b", "llama-3-70b", "deepseek-v3")
+TOKENS = (1, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
+SUITES = ("peers", "layouts", "types", "deep")
+LARGEST_OUTPUT = 1 << 28  # elements: the heads of models at thousands of tokens are left to the model
+
+
+def cases() -> list[Case]:
+    """Every problem once, the suites first."""
+    found = [case for suite in SUITES for case in load_suite(suite)]
+    found += [case for model in MODELS for case in load_model_layers(model, TOKENS)]
+    return [c for c in dict.fromkeys(found) if c.m * c.n <= LARGEST_OUTPUT]
+
+
+def measured(case: Case, seconds: float) -> tuple[str, Choice]:
+    """The key of a problem in the table, and what was found."""
+    one = Operands(case, seed=0, count=1)
+    problem = case.problem()
+    sets = Rotation(one.a[0], one.b[0], DTYPES[problem.output])
+    built = [kernel for kernel in all_kernels() if kernel.compiled and kernel.automatic]
+    watch = Stopwatch(sets, lambda text: print(f"  {text}", flush=True))
+    choice = search(problem, Request(), built, card_of(0), watch, seconds=seconds, can_run=sets.can_run)
+    return key_of(problem, "auto"), choice
+
+
+def kept(choice: Choice) -> dict[str, Any]:
+    """What of a choice goes into the table."""
+    fields = dataclasses.asdict(choice)
+    return {name: fields[name] for name in ("kernel", "walk", "us", "model_kernel", "model_us")}
+
+
+def text_of(table: dict[str, Any]) -> str:
+    """A line for each problem."""
+    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(table["choices"].items()))
+    head = {name: value for name, value in table.items() if name != "choices"}
+    return json.dumps(head, indent=1)[:-2] + ',\n "choices": {\n' + lines + "\n }\n}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", default="0/1", help="i/n")
+    parser.add_argument("--seconds", type=float, default=1.5, help="for each problem")
+    parser.add_argument("--total", type=float, default=280, help="begin no problem after this many seconds")
+    parser.add_argument("--json", type=Path, default=MEASURED)
+    options = parser.parse_args()
+    part, parts = map(int, options.part.split("/"))
+    about, card, begin = environment("sustained"), card_of(0), time.monotonic()
+    table = json.loads(options.json.read_text()) if options.json.exists() else {"choices": {}}
+    table = {
+        "gpu": card.name, "sm_count": card.sm_count, "date": datetime.date.today().isoformat(), "commit": about["commit"],
+        "command": "python benchmarks/measure_choices.py", "choices": table["choices"],
+    }  # fmt: skip
+    todo = cases()[part::parts]
+    for i, case in enumerate(todo):
+        if time.monotonic() - begin > options.total:
+            print(f"time is up: {len(todo) - i} of {len(todo)} problems are left out")
+            break
+        started = time.monotonic()
+        try:
+            key, choice = measured(case, options.seconds)
+        except Exception as error:  # one problem that fails must not take the rest along
+            print(f"{case}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            continue
+        finally:
+            torch.cuda.empty_cache()
+        table["choices"][key] = kept(choice)
+        gain = choice.model_us / choice.us
+        print(f"{case}: {choice.us:.2f} us, {gain:.3f} x the model's, {choice.kernel}, {time.monotonic() - started:.1f} s", flush=True)
+        options.json.write_text(text_of(table))
+    options.json.write_text(text_of(table))
+
+
+if __name__ == "__main__":
+    main()
