@@ -74,6 +74,10 @@ EpilogueParams epilogue_params(const Problem& problem) {
   add(e.bias, 1);
   params.addends_before_activation = params.addends;
   add(e.residual, 1);
+  const bool is_alone =
+      params.addends == 1 && e.activation == Activation::none && !params.scaled && e.scale_result == nullptr;
+  params.column_bias = is_alone && params.factor[0] == 1 && params.addend[0].row_stride == 0 && params.pairs[0] &&
+                       element_bytes(params.addend[0].type) == 2;
   return params;
 }
 

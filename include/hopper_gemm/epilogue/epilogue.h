@@ -1,6 +1,7 @@
-// One warpgroup's accumulators to the output: plain products that can take the TMA store have a path of their own, unrolled;
-// everything else goes in parts. The accumulators are left in any state.
+// One warpgroup's accumulators to the output: plain products that can take the TMA store have a path of their own, unrolled,
+// also with a bias for the columns; everything else goes in parts. The accumulators are left in any state.
 #pragma once
+#include "hopper_gemm/epilogue/column_bias.h"
 #include "hopper_gemm/epilogue/store_parts.h"
 #include "hopper_gemm/epilogue/store_tma.h"
 
@@ -27,7 +28,14 @@ struct Epilogue {
   HG_DEVICE void store(Accumulator<K>& acc, int m_begin, int n_begin, int batch) const {
     const GemmParams& params = context.params;
     if constexpr (c.store == Store::tma) {
-      if (params.store == Store::tma && params.epilogue.plain) {
+      bool whole = params.epilogue.plain;
+      if constexpr (ColumnBias<K>::kPossible) {
+        if (params.store == Store::tma && params.epilogue.column_bias) {
+          ColumnBias<K>{context, batch}.add_to(acc, n_begin);
+          whole = true;
+        }
+      }
+      if (params.store == Store::tma && whole) {
         const PanelStore<K> panels{context, is_issuer, batch};
         if (params.out_type == DataType::bf16) {
           panels.template store<DataType::bf16>(acc, m_begin, n_begin);

@@ -23,7 +23,8 @@ struct Order {
     }
   }
   HG_DEVICE static Order start(const Context<K>& context) {
-    return {context.warpgroup == 0 ? 1u : 0u, context.params.epilogue.plain};
+    const EpilogueParams& epilogue = context.params.epilogue;
+    return {context.warpgroup == 0 ? 1u : 0u, epilogue.plain || epilogue.column_bias};
   }
 
   HG_DEVICE void wait_mainloop(const Context<K>& context) const {
