@@ -1,10 +1,10 @@
 """Measures which kernel is the fastest for well-known products: the table that ships with the library.
 
-    python benchmarks/measure_choices.py [--part 0/1] [--seconds 1.5] [--total 280] [--json hopper_gemm/measured.json]
+    python benchmarks/measure_choices.py [--again] [--part 0/1] [--seconds 1.5] [--total 280] [--json hopper_gemm/measured.json]
 
 Layers of the models of `bench --model` for some numbers of tokens, and the suites of shapes. Every problem goes through the
-tuner's search (hopper_gemm/search.py), whose rounds are sustained; what comes out for a problem that the file has already
-replaces it. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+tuner's search (hopper_gemm/search.py), whose rounds are sustained. Problems that the file has already are left as they are,
+but for `--again`. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from hopper_gemm.tuned import MEASURED, Choice, key_of
 from hopper_gemm.tuner import Rotation, Stopwatch
 
 MODELS = ("llama-3-8b", "llama-3-70b", "deepseek-v3")
-TOKENS = (1, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
-SUITES = ("peers", "layouts", "types", "deep")
+TOKENS = (16, 128, 512, 2048, 4096, 8192, 1, 64, 256, 1024, 32)
+SUITES = ("peers", "layouts", "types")
 LARGEST_OUTPUT = 1 << 28  # elements: the heads of models at thousands of tokens are left to the model
 
 
 def cases() -> list[Case]:
     """Every problem once, the suites first."""
     found = [case for suite in SUITES for case in load_suite(suite)]
-    found += [case for model in MODELS for case in load_model_layers(model, TOKENS)]
+    found += [case for tokens in TOKENS for model in MODELS for case in load_model_layers(model, (tokens,))]
     return [c for c in dict.fromkeys(found) if c.m * c.n <= LARGEST_OUTPUT]
 
 
@@ -69,6 +69,7 @@ def text_of(table: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--again", action="store_true", help="measure what the file has already, too")
     parser.add_argument("--part", default="0/1", help="i/n")
     parser.add_argument("--seconds", type=float, default=1.5, help="for each problem")
     parser.add_argument("--total", type=float, default=280, help="begin no problem after this many seconds")
@@ -81,7 +82,7 @@ def main() -> None:
         "gpu": card.name, "sm_count": card.sm_count, "date": datetime.date.today().isoformat(), "commit": about["commit"],
         "command": "python benchmarks/measure_choices.py", "choices": table["choices"],
     }  # fmt: skip
-    todo = cases()[part::parts]
+    todo = [c for c in cases() if options.again or key_of(c.problem(), "auto") not in table["choices"]][part::parts]
     for i, case in enumerate(todo):
         if time.monotonic() - begin > options.total:
             print(f"time is up: {len(todo) - i} of {len(todo)} problems are left out")
@@ -96,7 +97,10 @@ def main() -> None:
             torch.cuda.empty_cache()
         table["choices"][key] = kept(choice)
         gain = choice.model_us / choice.us
-        print(f"{case}: {choice.us:.2f} us, {gain:.3f} x the model's, {choice.kernel}, {time.monotonic() - started:.1f} s", flush=True)
+        print(
+            f"{case}: {choice.us:.2f} us, {gain:.3f} x the model's, {choice.kernel}, {time.monotonic() - started:.1f} s",
+            flush=True,
+        )
         options.json.write_text(text_of(table))
     options.json.write_text(text_of(table))
 

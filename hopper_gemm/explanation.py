@@ -161,4 +161,4 @@ def _card_for(a: torch.Tensor) -> Card:
     if a.is_cuda:
         return card_of(a.get_device())
     emulator = current_emulator()
-    return Card("emulator", emulator.sm_count) if emulator else Card("an H200 (assumed: the tensors are on the CPU)")
+    return Card("emulator", emulator.sm_count) if emulator else Card(f"{Card().name} (assumed: the tensors are on the CPU)")

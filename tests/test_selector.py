@@ -13,8 +13,9 @@ from hopper_gemm.cost import Estimate
 from hopper_gemm.explanation import explain_problem
 from hopper_gemm.plan import Request, candidates_for, make_plan
 from hopper_gemm.problem import Problem
+from hopper_gemm.recipe import Recipe
 from hopper_gemm.registry import Kernel, all_kernels
-from hopper_gemm.selector import Card, load_model, predict, rank
+from hopper_gemm.selector import Card, load_model, packing_us, predict, rank
 from hopper_gemm.walk import GROUPS, RASTERS
 
 H200 = Card()
@@ -237,3 +238,17 @@ def test_explain_prints_kernel_reason_candidates_and_model():
         "x  ",
     ):
         assert word in text
+
+
+def test_what_is_packed_may_lie_either_way():
+    def chosen(m, n, k, b_majors=("mn", "k")):
+        asked = Problem(m, n, k, "bf16", "bf16", ("k",), b_majors, packs=(False, True), workspace_bytes=2 * n * k)
+        return make_plan(asked, Request(), all_kernels(), H200).chosen
+
+    large = chosen(4097, 4097, 4096)
+    assert large.kernel.layout == "tn", "a product long enough pays for rows that become columns"
+    assert Recipe.of(large).b_inner == -2
+    assert chosen(128, 8193, 4096).kernel.layout == "tt"
+    model = load_model()
+    across, along = packing_us(large, model), packing_us(dataclasses.replace(large, kernel=chosen(128, 8193, 4096).kernel), model)
+    assert 20 < along < across < 50

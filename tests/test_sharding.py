@@ -40,6 +40,7 @@ def run(program, device: str, world: int = 2) -> None:
 def _worker(rank: int, program, device: str, world: int, store: str) -> None:
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
+    torch.manual_seed(0)
     if device == "cuda":
         torch.cuda.set_device(rank)
     backend = "gloo" if device == "cpu" else "nccl"

@@ -10,7 +10,10 @@ from support.pretend_gpu import PretendGpu, pretend_gpu  # noqa: F401
 import hopper_gemm
 from hopper_gemm import Schedule, _extension, explanation, matmul, planned
 from hopper_gemm.check import Operands, emulated, ragged_shape
+from hopper_gemm.cost import Card
 from hopper_gemm.functional import linear, scaled_matmul
+from hopper_gemm.plan import Request, make_plan
+from hopper_gemm.problem import Problem
 from hopper_gemm.registry import Kernel, all_kernels
 
 _C = _extension.load()
@@ -23,7 +26,7 @@ KERNELS = {
     for k in reversed(all_kernels())
     if k.emulated
 }.values()
-LOADS_AHEAD = {Schedule.WARP_SPECIALIZED, Schedule.COOPERATIVE, Schedule.PINGPONG}
+LOADS_AHEAD = {Schedule.TMA, Schedule.WARP_SPECIALIZED, Schedule.COOPERATIVE, Schedule.PINGPONG}
 
 
 def integers(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -31,7 +34,7 @@ def integers(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def early(kernel: Kernel, static: str, loads: tuple[int, int]) -> bool:
-    """Whether just the static operand was loaded early, by kernels that have a producer."""
+    """Whether just the static operand was loaded early, by kernels that load by TMA."""
     expected = (static == "a", static == "b") if kernel.schedule in LOADS_AHEAD else (False, False)
     return (loads[0] > 0, loads[1] > 0) == expected
 
@@ -252,3 +255,20 @@ def test_compiled(on_emulator):
         return matmul(x, y, static_b=True)
 
     assert torch.equal(product(a, b), matmul(a, b)) and on_emulator == [True, False]
+
+
+# --- which kernel
+
+
+def test_weights_that_are_static_ask_for_kernels_that_leave_the_next_one_its_place():
+    def plans(m, n, k):
+        asked = Problem(m, n, k, "bf16", "bf16", ("k",), ("k",))
+        requests = (Request(shipped=False), Request(static_b=True), Request(batch_invariant=True, static_b=True), Request(batch_invariant=True))
+        return [make_plan(asked, request, all_kernels(), Card()).chosen for request in requests]
+
+    for n, k in ((6144, 4096), (28672, 4096), (8192, 8192), (57344, 8192)):
+        alone, static, invariant, invariant_alone = plans(16, n, k)
+        assert static.kernel.schedule.is_persistent and not alone.kernel.schedule.is_persistent, (n, k)
+        assert invariant.kernel == invariant_alone.kernel, "the kernel of batch-invariant products does not depend on the promise"
+    alone, static, *_ = plans(16, 4096, 14336)
+    assert alone.kernel == static.kernel and static.waves <= 1

@@ -1,0 +1,139 @@
+"""The table of measured choices that ships with the library: what is in it, and when it is asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from hopper_gemm import manifest, tuned
+from hopper_gemm.cost import Card
+from hopper_gemm.explanation import explain_problem
+from hopper_gemm.plan import Plan, Request, make_plan
+from hopper_gemm.problem import Problem
+from hopper_gemm.registry import all_kernels
+from hopper_gemm.tuned import MEASURED, Choice, key_of, options_of, shipped_choices, table_of
+
+CARD = Card()
+PROBLEM = Problem(2048, 4096, 1024, "bf16", "bf16", ("k",), ("k",))
+
+
+@pytest.fixture(autouse=True)
+def no_table_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPPER_GEMM_CACHE", str(tmp_path))
+    monkeypatch.setattr(tuned, "_tables", {})
+
+
+def plan_of(problem: Problem = PROBLEM, request: Request = Request(), card: Card = CARD) -> Plan:  # noqa: B008
+    return make_plan(problem, request, all_kernels(), card)
+
+
+def choice_of(prediction, **changes) -> Choice:
+    fields = {
+        "kernel": prediction.kernel.name, "walk": options_of(prediction.walk), "us": 10.0, "model_kernel": "x", "model_us": 12.5,
+        "measured": {}, "date": "2026-12-01",
+    }  # fmt: skip
+    return Choice(**{**fields, **changes})
+
+
+@pytest.fixture
+def shipped(monkeypatch: pytest.MonkeyPatch):
+    """The sixth kernel by the model, as if the shipped table had it for PROBLEM."""
+    other = plan_of(request=Request(shipped=False)).alternatives[5]
+    choices = {key_of(PROBLEM, "auto"): choice_of(other, shipped=True)}
+    monkeypatch.setattr(tuned, "_shipped", lambda: (CARD.name, CARD.sm_count, choices))
+    return other
+
+
+def test_the_shipped_table_chooses_and_explain_says_so(shipped):
+    assert plan_of().kernel == shipped.kernel
+    text = str(explain_problem(PROBLEM, Request(), CARD))
+    assert "in the shipped table, 2026-12-01: 10.00 us measured" in text and "deterministic" not in text
+    assert plan_of(request=Request(tuned=False)).kernel == shipped.kernel, "it is the same for everybody"
+    assert plan_of(card=Card(f"{CARD.name} (assumed)")).kernel == shipped.kernel
+
+
+def test_what_the_shipped_table_does_not_decide(shipped):
+    own = plan_of(request=Request(shipped=False))
+    assert own.tuned is None and own.kernel != shipped.kernel
+    for request in (
+        Request(config=own.kernel.name),
+        Request(own.kernel.schedule),
+        Request(batch_invariant=True),
+        Request(static_b=True),
+    ):
+        assert plan_of(request=request).tuned is None, request
+    for card in (Card("NVIDIA H100 80GB HBM3"), Card(CARD.name, 114)):
+        assert plan_of(card=card).tuned is None
+    assert plan_of(dataclasses.replace(PROBLEM, m=2040)).tuned is None
+
+
+def test_the_users_own_measurement_comes_first(shipped):
+    mine = plan_of(request=Request(shipped=False)).alternatives[3]
+    table_of(CARD).record({key_of(PROBLEM, "auto"): choice_of(mine)})
+    assert plan_of().kernel == mine.kernel and not plan_of().tuned.shipped
+    assert plan_of(request=Request(tuned=False)).kernel == shipped.kernel
+
+
+def program():
+    spec = importlib.util.spec_from_file_location(
+        "measure_choices", Path(__file__).parents[1] / "benchmarks" / "measure_choices.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_line_of_the_table_is_of_a_known_problem_and_applies():
+    table = json.loads(MEASURED.read_text())
+    known = {key_of(case.problem(), "auto"): case.problem() for case in program().cases()}
+    assert set(table["choices"]) <= set(known)
+    assert program().text_of(table) == MEASURED.read_text()
+    built = {manifest.name(row) for row in manifest.DEFAULT}
+    assert {choice.kernel for choice in shipped_choices(CARD).values()} <= built
+    for key, choice in shipped_choices(CARD).items():
+        plan = plan_of(known[key])
+        assert plan.tuned == choice and plan.kernel.name == choice.kernel, key
+        assert options_of(plan.chosen.walk) == choice.walk
+
+
+def test_a_problem_is_measured_and_kept(monkeypatch, tmp_path):
+    from hopper_gemm.bench import measure
+
+    measuring, case = program(), program().cases()[0]
+    best = plan_of(case.problem(), Request(shipped=False)).alternatives[2].kernel.name
+
+    class Sets:
+        def __init__(self, *arguments):
+            self.can_run = lambda prediction: ""
+
+    class Watch:
+        def __init__(self, *arguments):
+            pass
+
+        def __call__(self, predictions, rounds, fraction):
+            return {name: measure.Timing((5.0 if p.kernel.name == best else 9.0,) * rounds) for name, p in predictions.items()}
+
+    class One:
+        a = b = (None,)
+
+        def __init__(self, *arguments, **options):
+            pass
+
+    monkeypatch.setattr(measuring, "Rotation", Sets)
+    monkeypatch.setattr(measuring, "Stopwatch", Watch)
+    monkeypatch.setattr(measuring, "Operands", One)
+    monkeypatch.setattr(measuring, "card_of", lambda index: CARD)
+    monkeypatch.setattr(measuring, "all_kernels", lambda: [dataclasses.replace(k, compiled=True) for k in all_kernels()])
+    key, choice = measuring.measured(case, 0.1)
+    assert key == key_of(case.problem(), "auto") and choice.kernel == best and choice.us == 5.0
+    table = {"gpu": CARD.name, "sm_count": 132, "date": "2026-12-01", "choices": {key: measuring.kept(choice)}}
+    file = tmp_path / "measured.json"
+    file.write_text(measuring.text_of(table))
+    monkeypatch.setattr(tuned, "MEASURED", file)
+    tuned._shipped.cache_clear()
+    assert plan_of(case.problem()).kernel.name == best
+    tuned._shipped.cache_clear()
