@@ -23,6 +23,7 @@ from .device import card_of
 from .errors import DeviceError, sentence
 from .explanation import explain_problem
 from .plan import Request
+from .selector import Card, load_model
 
 WARM_UP = 2  # launches before the profiled one
 
@@ -42,11 +43,6 @@ STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 METRICS = (
     Metric("time", ("gpu__time_duration.sum",), "us", 1e-3, "of this one launch; ncu's replays leave caches and clocks colder than bench"),
     Metric("SM clock", ("smsp__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second"), "MHz", 1e-6, "below about 1,600 at full load: the power limit holds it down"),
-    Metric(
-        "tensor pipe busy",
-        ("sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_active", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"),
-        "%", 1, "share of the cycles in which wgmma runs: what a large product should fill; the rest is start, epilogue and waiting",
-    ),
     Metric("shared memory busy", ("l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed",), "%", 1, "ordinary and epilogue accesses only: wgmma's own reads are not in it"),
     Metric("bank conflicts", ("l1tex__data_bank_conflicts_pipe_lsu.sum",), "", 1, "should be near 0: the tiles are swizzled"),
     Metric("L2 busy", ("lts__t_sectors.avg.pct_of_peak_sustained_elapsed", "lts__throughput.avg.pct_of_peak_sustained_elapsed"), "%", 1, "high with a tensor pipe that is not: larger tiles, or clusters with multicast"),
@@ -96,8 +92,10 @@ def profile_product(case: Case, schedule: str, config: str | None, *, ncu: Path 
     if done.returncode != 0 or "No kernels were profiled" in text + done.stdout:
         raise DeviceError(_why_ncu_failed(text + done.stdout + done.stderr))
     values = parse(text)
-    lines = tuple(Line(m.name, _text(m, values.get(known.get(m.name, ""))), m.meaning) for m in METRICS)
-    return Profile(kernel, lines, _notes(case, report))
+    found = {m.name: values.get(known.get(m.name, "")) for m in METRICS}
+    lines = [Line(m.name, _text(m, found[m.name]), m.meaning) for m in METRICS]
+    lines.insert(2, _tensor_pipe(case, card, found["time"], found["SM clock"]))
+    return Profile(kernel, tuple(lines), _notes(case, report))
 
 
 def find_ncu(given: Path | None) -> Path:
@@ -155,6 +153,17 @@ def _base_names(ncu: Path) -> set[str]:
 
 def _known(metric: Metric, bases: set[str]) -> str:
     return next((c for c in metric.candidates if c.startswith("launch__") or c.split(".")[0] in bases), "")
+
+
+def _tensor_pipe(case: Case, card: Card, nanoseconds: float | None, hertz: float | None) -> Line:
+    """From the arithmetic: ncu counts the instructions of this pipe on a Hopper GPU, not the cycles it is busy."""
+    name, meaning = "tensor pipe busy", "share of the cycles that the multiplications take at the full rate: what a large product should fill"
+    if not nanoseconds or not hertz:
+        return Line(name, "-", meaning)
+    problem = case.problem()
+    rate = load_model()["mma_flop_per_cycle"] * 2 / problem.element_bytes
+    share = problem.flops / (rate * card.sm_count * nanoseconds * 1e-9 * hertz)
+    return Line(name, f"{100 * share:.3g} %", meaning)
 
 
 def _text(metric: Metric, value: float | None) -> str:

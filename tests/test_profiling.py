@@ -17,7 +17,7 @@ CASE = Case(4096, 4096, 4096)
 PROGRAM = """#!{python}
 import json, sys
 if "--query-metrics" in sys.argv:
-    print("gpu__time_duration  Counter  time\\nsm__pipe_tensor_cycles_active  Counter  x\\ndram__bytes_read  Counter  x")
+    print("gpu__time_duration  Counter  time\\nsmsp__cycles_elapsed  Counter  x\\ndram__bytes_read  Counter  x")
     sys.exit()
 json.dump(sys.argv, open({record!r}, "w"))
 open(sys.argv[sys.argv.index("--log-file") + 1], "w").write({log!r})
@@ -26,9 +26,9 @@ sys.exit({status})
 LOG = (
     "==PROF== Connected to process 1\n"
     '"ID","Kernel Name","dram__bytes_read.sum","gpu__time_duration.sum","launch__registers_per_thread",'
-    '"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"\n'
-    '"","","byte","ns","register/thread","%"\n'
-    '"0","gemm_kernel","67,108,864","215,300","168","78.25"\n'
+    '"smsp__cycles_elapsed.avg.per_second"\n'
+    '"","","byte","ns","register/thread","hz"\n'
+    '"0","gemm_kernel","67,108,864","215,300","168","1,500,000,000"\n'
 )
 
 
@@ -48,7 +48,8 @@ def ncu(tmp_path, monkeypatch):
 def test_metrics_are_read_scaled_and_explained(ncu, tmp_path):
     found = profiling.profile_product(CASE, "pingpong", None, ncu=ncu())
     values = {line.name: line.value for line in found.lines}
-    assert values["time"] == "215 us" and values["tensor pipe busy"] == "78.2 %" and values["registers"] == "168"
+    assert values["time"] == "215 us" and values["SM clock"] == "1,500 MHz" and values["registers"] == "168"
+    assert values["tensor pipe busy"] == "78.7 %"  # 2 * 4096^3 in 215.3 us at 132 * 4096 FLOP a cycle
     assert values["DRAM read"] == "67.1 MB" and values["L2 hit rate"] == "-"  # this ncu does not know it
     assert all(line.meaning for line in found.lines) and "_pingpong_" in found.kernel
     argv = json.loads((tmp_path / "argv.json").read_text())
