@@ -108,7 +108,7 @@ _SIXTEEN_BIT = _flat(
             for build, layouts in ((_bf16, LAYOUTS), (kernel, _LINEAR))
             for tile in (
                 ("pingpong", 64, 16, 8),
-                ("warp_specialized", 64, 16, 4),
+                ("warp_specialized", 64, 16, 5),
                 ("warp_specialized", 64, 64, 6),
                 ("tma", 64, 16, 5),
             )
@@ -219,7 +219,7 @@ ABLATION = _flat(
         _ablation("warp_specialized", 128, 128, 4, store="direct", cluster_k=2, layouts=("tn", "nt")),
         # decode tiles of which two fit on an SM (at most 113 KB of shared memory and 128 registers a thread each), so that CTAs
         # of the next kernel of a chain can load a static operand beside the last ones of this kernel
-        *[_decode("warp_specialized", 64, n, s, build=_ablation) for n, s in ((8, 5), (16, 5), (32, 4), (64, 3))],
+        *[_decode("warp_specialized", 64, n, s, build=_ablation) for n, s in ((8, 5), (32, 4), (64, 3))],
         *[_decode("warp_specialized", 128, n, s, build=_ablation) for n, s in ((16, 3), (32, 2))],
         *[_decode("warp_specialized", 64, n, s, build=_ablation, store="direct", cluster_k=2) for n, s in ((16, 5), (32, 4))],
         # the epilogue without its options: what their branch costs a plain product
@@ -239,7 +239,7 @@ CANDIDATES = _flat(
         *[_bf16("cooperative", 128, 256, 4, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 2))],
         # decode: more and smaller CTAs on an SM, and K split further
         *[_decode("tma", 64, n, s, build=_bf16) for n, s in ((16, 2), (16, 3), (8, 3))],
-        *[_decode("warp_specialized", 64, 16, s, build=_bf16) for s in (3, 5)],
+        *[_decode("warp_specialized", 64, 16, s, build=_bf16) for s in (3, 4)],
         _decode("warp_specialized", 64, 16, 6, build=_bf16, store="direct", cluster_k=4),
         *[_decode("warp_specialized", 64, n, 6, build=_bf16, store="direct", cluster_k=2) for n in (8, 32)],
         _bf16("cooperative", 256, 192, 3, layouts=_LINEAR),
