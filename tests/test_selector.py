@@ -19,6 +19,7 @@ from hopper_gemm.selector import Card, load_model, packing_us, predict, rank
 from hopper_gemm.walk import GROUPS, RASTERS
 
 H200 = Card()
+MODEL_ALONE = Request(shipped=False)
 
 
 def problem(m: int, n: int, k: int, layout: str = "tn", output: str = "bf16") -> Problem:
@@ -28,7 +29,7 @@ def problem(m: int, n: int, k: int, layout: str = "tn", output: str = "bf16") ->
 
 
 def chosen(m: int, n: int, k: int, layout: str = "tn", card: Card = H200) -> Kernel:
-    return make_plan(problem(m, n, k, layout), Request(), all_kernels(), card).kernel
+    return make_plan(problem(m, n, k, layout), MODEL_ALONE, all_kernels(), card).kernel
 
 
 def best_of(tiles: dict[str, tuple[str, tuple[int, int]]], shape: tuple[int, int, int]) -> str:
@@ -70,7 +71,7 @@ def test_a_tile_that_does_not_fit_the_waves_loses():
 
 def test_predictions_of_large_products_are_near_the_measured_times():
     for shape, us in (((4096, 4096, 4096), 191), ((8192, 8192, 8192), 1500), ((4096, 7168, 2048), 167)):
-        plan = make_plan(problem(*shape), Request(), all_kernels(), H200)
+        plan = make_plan(problem(*shape), MODEL_ALONE, all_kernels(), H200)
         assert 0.85 * us < plan.chosen.us < 1.15 * us, (shape, plan.chosen.us)
 
 
@@ -99,27 +100,27 @@ def test_a_kernel_of_the_right_layout_is_chosen(layout):
 
 def test_the_choice_is_deterministic():
     for shape in itertools.product((1, 100, 4096), (64, 5000), (8, 4096)):
-        assert len({make_plan(problem(*shape), Request(), all_kernels(), H200).chosen for _ in range(3)}) == 1
+        assert len({make_plan(problem(*shape), MODEL_ALONE, all_kernels(), H200).chosen for _ in range(3)}) == 1
 
 
 @pytest.mark.parametrize("sms", [1, 4, 78, 114, 132, 144])
 def test_any_sm_count_works(sms):
     card = Card("some Hopper", sms, 50 << 20)
     for shape in ((64, 64, 64), (4096, 4096, 4096)):
-        prediction = make_plan(problem(*shape), Request(), all_kernels(), card).chosen
+        prediction = make_plan(problem(*shape), MODEL_ALONE, all_kernels(), card).chosen
         assert prediction.us > 0
-    slow = make_plan(problem(8192, 8192, 8192), Request(), all_kernels(), Card("half", 66, 60 << 20)).chosen.us
-    fast = make_plan(problem(8192, 8192, 8192), Request(), all_kernels(), H200).chosen.us
+    slow = make_plan(problem(8192, 8192, 8192), MODEL_ALONE, all_kernels(), Card("half", 66, 60 << 20)).chosen.us
+    fast = make_plan(problem(8192, 8192, 8192), MODEL_ALONE, all_kernels(), H200).chosen.us
     assert 1.7 < slow / fast < 2.3
 
 
 def test_a_row_can_be_read_two_ways_and_gets_the_first_that_is_built():
     row = Problem(1, 256, 64, "bf16", "bf16", ("k", "mn"), ("k",))
     assert row.layouts == ("tn", "nn")
-    pool, _ = candidates_for(row, Request(), all_kernels())
+    pool, _ = candidates_for(row, MODEL_ALONE, all_kernels())
     assert {k.layout for k in pool} == {"tn"}
     only_nn = [k for k in all_kernels() if k.layout == "nn"]
-    pool, _ = candidates_for(row, Request(), only_nn)
+    pool, _ = candidates_for(row, MODEL_ALONE, only_nn)
     assert {k.layout for k in pool} == {"nn"}
 
 
@@ -185,7 +186,7 @@ def test_fp32_output_is_predicted_slower():
 def test_types_are_ranked_by_what_the_tensor_core_does_with_them():
     def us(types: str, output: str, fast: bool = False) -> float:
         asked = Problem(8192, 8192, 8192, types, output, ("k",), ("k",), fast_accum=fast)
-        return make_plan(asked, Request(), all_kernels(), H200).chosen.us
+        return make_plan(asked, MODEL_ALONE, all_kernels(), H200).chosen.us
 
     bf16, tf32, fast, promoted = us("bf16", "bf16"), us("tf32", "f32"), us("e4m3", "bf16", True), us("e4m3", "bf16")
     assert 1.8 * bf16 < tf32 < 2.3 * bf16
@@ -217,16 +218,16 @@ def test_the_model_says_where_its_constants_come_from():
 
 
 def test_the_library_has_the_last_word():
-    first = make_plan(problem(4096, 4096, 4096), Request(), all_kernels(), H200)
+    first = make_plan(problem(4096, 4096, 4096), MODEL_ALONE, all_kernels(), H200)
     refuse = lambda p: "no luck" if p.kernel == first.kernel else ""
-    second = make_plan(problem(4096, 4096, 4096), Request(), all_kernels(), H200, refuse)
+    second = make_plan(problem(4096, 4096, 4096), MODEL_ALONE, all_kernels(), H200, refuse)
     assert second.kernel == first.alternatives[0].kernel and "no luck" in second.rejected
     with pytest.raises(NotImplementedError, match="no luck"):
         make_plan(problem(8, 8, 8), Request("tma"), all_kernels(), H200, lambda p: "no luck")
 
 
 def test_explain_prints_kernel_reason_candidates_and_model():
-    text = str(explain_problem(problem(4096, 4096, 4096), Request(), H200))
+    text = str(explain_problem(problem(4096, 4096, 4096), MODEL_ALONE, H200))
     for word in (
         "4096 x 4096 x 4096",
         "132 SMs",
@@ -243,7 +244,7 @@ def test_explain_prints_kernel_reason_candidates_and_model():
 def test_what_is_packed_may_lie_either_way():
     def chosen(m, n, k, b_majors=("mn", "k")):
         asked = Problem(m, n, k, "bf16", "bf16", ("k",), b_majors, packs=(False, True), workspace_bytes=2 * n * k)
-        return make_plan(asked, Request(), all_kernels(), H200).chosen
+        return make_plan(asked, MODEL_ALONE, all_kernels(), H200).chosen
 
     large = chosen(4097, 4097, 4096)
     assert large.kernel.layout == "tn", "a product long enough pays for rows that become columns"

@@ -178,7 +178,7 @@ def test_explain_says_what_comes_of_it():
     a, b = integers(24, 64), integers(40, 64).t()
     with hopper_gemm.emulator():
         assert "loaded before the kernel before has ended" in str(hopper_gemm.explain(a, b, static_b=True, schedule="pingpong"))
-        assert "not used: tma kernels" in str(hopper_gemm.explain(a, b, static_b=True, schedule="tma"))
+        assert "not used: multistage kernels" in str(hopper_gemm.explain(a, b, static_b=True, schedule="multistage"))
         assert "not used: this call packs b" in str(hopper_gemm.explain(a, integers(64, 80)[:, ::2], static_b=True))
 
 

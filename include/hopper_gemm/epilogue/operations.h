@@ -1,7 +1,6 @@
 // The run-time operations on a part of a tile between the sums and the rounding (core/epilogue_params.h has the formula).
 // Step by step over the whole part, so that the loads of a step are in flight together. Every branch is warp-uniform, and
-// an option that is absent costs at most one for a part. What is rare is said to be, so that the usual instructions follow
-// each other: a part takes about as long to fetch as to run.
+// an option that is absent costs at most one for a part.
 #pragma once
 #include "hopper_gemm/epilogue/activation.h"
 #include "hopper_gemm/kernel/context.h"
@@ -25,17 +24,17 @@ struct Operations {
     const bool whole = column + 8 * kGroups <= n;
     row += static_cast<int>(context.warp * 16 + context.lane / 4);
     column += static_cast<int>(context.lane % 4 * 2);
-    if (params.scaled) [[unlikely]] scale(part, row, column, whole);
+    if (params.scaled) scale(part, row, column, whole);
     HG_NO_UNROLL for (int i = 0;; ++i) {
       if (i == params.addends_before_activation) activate(part);
       if (i == params.addends) break;
-      if (params.addend[i].type == DataType::f32) [[unlikely]] {
+      if (params.addend[i].type == DataType::f32) {
         add<float>(part, i, row, column, whole);
       } else {
         add<uint16_t>(part, i, row, column, whole);
       }
     }
-    if (params.scale_result != nullptr) [[unlikely]] {
+    if (params.scale_result != nullptr) {
       const float factor = arch::load_global_if(params.scale_result, true);
       for_each(part, [&](float value) { return value * factor; });
     }
@@ -50,7 +49,8 @@ struct Operations {
       if (!params.pairs[i] || addend.row_stride == 0) continue;
       const int bytes = element_bytes(addend.type), columns = n - column < K::config.tile_n ? n - column : K::config.tile_n;
       const char* from = static_cast<const char*>(addend.data) + (batch * addend.batch_stride + column) * bytes;
-      for (int r = row + static_cast<int>(context.warp * 32 + context.lane); r < row + K::config.warpgroup_m() && r < m; r += kWarpgroupThreads) {
+      const int thread = static_cast<int>(context.warp * 32 + context.lane), below = row + K::config.warpgroup_m();
+      for (int r = row + thread; r < below && r < m; r += kWarpgroupThreads) {
         const char* line = from + r * addend.row_stride * bytes;
         HG_NO_UNROLL for (int at = 0; at < columns * bytes; at += kLine)
           arch::prefetch_to_l2(line + at);
@@ -82,7 +82,7 @@ struct Operations {
   // `pairs`: all of them lie inside, adjacent and aligned as one.
   template <class T, int kGroups>
   HG_DEVICE void load_row(Two<T> (&row)[kGroups], const T* from, int64_t stride, int column, bool inside, bool pairs) const {
-    if (pairs) [[likely]] {
+    if (pairs) {
       HG_UNROLL for (int group = 0; group < kGroups; ++group)
         row[group] = arch::load_global_if(reinterpret_cast<const Two<T>*>(from + 8 * group), inside);
     } else {

@@ -56,10 +56,12 @@ struct TmaRing {
   HG_DEVICE static int load_around_wait(const Context<K>& context, State& state, Tile tile, KRange range) {
     const StaticOperand operand = context.params.static_operand;
     const int blocks = range.count < c.stages ? range.count : c.stages;
-    HG_NO_UNROLL for (int i = 0; i < blocks; ++i) begin_load(context, i, tile, range.begin + i, operand);
+    HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
+      begin_load(context, i, tile, range.begin + i, operand);
     if (operand != StaticOperand::none) arch::allow_next_grid();
     arch::wait_for_previous_grid();
-    HG_NO_UNROLL for (int i = 0; i < blocks; ++i) finish_load(context, state, tile, range.begin + i, operand);
+    HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
+      finish_load(context, state, tile, range.begin + i, operand);
     return blocks;
   }
 
