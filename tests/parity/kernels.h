@@ -120,13 +120,14 @@ HG_KERNEL(kThreads) convert_kernel(HG_PARAM(GemmParams) params) {
 }
 
 // --- the epilogue's functions of params.k floats at params.a: 2^x and 1 / x, then the halves of each word as a bf16, and the
-// same floats as pairs, loaded under predicates that leave out every third.
+// same floats as pairs, loaded under predicates that leave out every third, once their lines were asked for.
 HG_KERNEL(kThreads) function_kernel(HG_PARAM(GemmParams) params) {
   const float* from = static_cast<const float*>(params.a);
   const uint16_t* halves = static_cast<const uint16_t*>(params.a);
   const uint32_t* words = static_cast<const uint32_t*>(params.a);
   const arch::Float2* pairs = static_cast<const arch::Float2*>(params.a);
   for (int i = static_cast<int>(arch::thread_index()); i < params.k; i += kThreads) {
+    arch::prefetch_to_l2(from + i);
     const float x = arch::load_global_if(from + i, true);
     put(params, i, arch::exp2(x));
     put(params, params.k + i, arch::reciprocal(x));
