@@ -51,15 +51,15 @@ struct TmaRing {
   }
 
   // One thread, instead of wait_for_previous_grid: the first round of the ring around that wait. A static operand is loaded
-  // before it, so that it comes from memory while the grid before still runs: that grid lets this one start as soon as all its
-  // CTAs have, if its own operand is static too. Returns how many k-blocks that are.
+  // before it, so that it comes from memory while the grid before still runs: that grid lets this one start as soon as its own
+  // wait is over, if its operand is static too. Returns how many k-blocks that are.
   HG_DEVICE static int load_around_wait(const Context<K>& context, State& state, Tile tile, KRange range) {
     const StaticOperand operand = context.params.static_operand;
     const int blocks = range.count < c.stages ? range.count : c.stages;
     HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
       begin_load(context, i, tile, range.begin + i, operand);
-    if (operand != StaticOperand::none) arch::allow_next_grid();
     arch::wait_for_previous_grid();
+    if (operand != StaticOperand::none) arch::allow_next_grid();  // not sooner: it may load what the grid before writes
     HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
       finish_load(context, state, tile, range.begin + i, operand);
     return blocks;
