@@ -2,7 +2,7 @@
 
     python benchmarks/suite.py [--suite peers|layouts|types] [--rounds 12] [--seconds 200] [--json FILE]
 
-One row a shape, by what `matmul` chooses without a tuned table: `ratio` is torch.mm's time over ours, `peer_ratio` that of the
+One row a shape, by what `matmul` chooses without a table of the user: `ratio` is torch.mm's time over ours, `peer_ratio` that of the
 faster of the other two. Shapes fall into sets, each with the geometric mean and the least ratio it has to reach (LIMITS).
 """
 
