@@ -118,7 +118,7 @@ inline void unread_store_kernel(const GemmParams& params) {
 }
 
 // --- what the epilogue reads: an addend of one element, which may be the output
-enum class AddendFault { none, outside, late, by_another };
+enum class AddendFault { none, outside, prefetched_outside, late, by_another };
 
 template <AddendFault kFault>
 void addend_kernel(const GemmParams& params) {
@@ -126,6 +126,7 @@ void addend_kernel(const GemmParams& params) {
   float* out = static_cast<float*>(params.out);
   const uint32_t thread = arch::thread_index();
   if (kFault == AddendFault::late && thread == 0) arch::store_global(out, 2.0f);
+  if (thread == 0) arch::prefetch_to_l2(addend + (kFault == AddendFault::prefetched_outside ? 1 : 0));
   if (thread == 0) arch::load_global_if(addend + (kFault == AddendFault::outside ? 1 : 0), true);
   if (kFault == AddendFault::by_another) arch::cta_sync();
   if (kFault == AddendFault::none ? thread == 0 : kFault == AddendFault::by_another && thread == 128)
@@ -251,6 +252,8 @@ inline void test_faults() {
 
   CHECK(clean(run_addend<AddendFault::none>()));
   CHECK(found(run_addend<AddendFault::outside>(), {"out-of-bounds", "load_global", "outside the tensors of the epilogue"}));
+  CHECK(found(run_addend<AddendFault::prefetched_outside>(),
+              {"out-of-bounds", "prefetch_to_l2", "outside the tensors of the epilogue"}));
   CHECK(
       found(run_addend<AddendFault::late>(), {"early-read", "reads an element of the output after", "emulator_faults.h:"}));
   CHECK(found(run_addend<AddendFault::by_another>(), {"overwrite", "nothing orders the two", "warpgroup 0"}));

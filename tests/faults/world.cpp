@@ -24,11 +24,17 @@ struct Extents {
 // Ragged at every edge; rings of 3 or 4 stages wrap more than twice, persistent CTAs do several tiles on two SMs. The
 // second and third are stored directly: N is not whole 16 bytes, and odd, so that a row ends within a pair. The third is a
 // batch. The last one has a single k-block: shorter than any ring, and nothing at all for one half of a split K.
-constexpr Extents kShapes[] = {{200, 136, 584}, {330, 91, 200}, {65, 251, 328, 2}, {264, 128, 456}, {130, 72, 40}};
+constexpr Extents kShapes[] = {{200, 136, 584}, {330, 91, 200}, {65, 219, 328, 2}, {264, 128, 456}, {130, 72, 40}};
 constexpr int kShapeCount = sizeof kShapes / sizeof kShapes[0];
 constexpr int kSmCount = 2;
-// The second four of eight seeds add a bias of 1 to every column, and the output to itself, in which every element is 1.
-constexpr bool has_options(uint64_t seed) { return seed / 4 % 2 == 1; }
+// Of six seeds two add a bias of 16 bits to every row and nothing else, before a direct store or a TMA store. Of what is left,
+// the second four of eight add a bias, every other time one of 16 bits, and the output to itself, in which every element is 1.
+enum class Added { nothing, column_bias, bias_and_output };
+constexpr Added added(uint64_t seed) {
+  if (seed % 6 == 3 || seed % 6 == 4) return Added::column_bias;
+  return seed / 4 % 2 == 1 ? Added::bias_and_output : Added::nothing;
+}
+constexpr int bias_of(int column) { return 1 + column % 5; }
 // Of six seeds the first two promise nothing, the next two a static A, the last two a static B.
 constexpr StaticOperand static_operand(uint64_t seed) { return static_cast<StaticOperand>(seed / 2 % 3); }
 
@@ -52,9 +58,16 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
                         .a_major = c.a_major, .b = aligned(b), .b_pitch = b_pitch, .b_major = c.b_major, .out = aligned(out),
                         .out_pitch = out_pitch, .out_order = c.output, .batches = e.batches, .a_batch = a_batch, .b_batch = b_batch,
                         .out_batch = out_batch};
-  const std::vector<float> ones(e.n, 1.0f);
-  if (has_options(seed)) {
-    problem.epilogue.bias = {ones.data(), DataType::f32, 0, 1};
+  std::vector<float> bias(e.n);
+  std::vector<uint16_t> short_bias(e.n);
+  const DataType short_type = seed % 4 < 2 ? DataType::bf16 : DataType::f16;
+  for (int n = 0; n < e.n; ++n) {
+    bias[n] = static_cast<float>(bias_of(n));
+    short_bias[n] = short_type == DataType::bf16 ? emulator::bf16_from_float(bias[n]) : emulator::f16_from_float(bias[n]);
+  }
+  if (added(seed) != Added::nothing) problem.epilogue.bias = {short_bias.data(), short_type, 0, 1};
+  if (added(seed) == Added::bias_and_output) {
+    if (seed % 2 == 0) problem.epilogue.bias = {bias.data(), DataType::f32, 0, 1};
     problem.epilogue.residual = {aligned(out), out_type, rows ? out_pitch : 1, rows ? 1 : out_pitch, out_batch};
     for (int64_t i = 0; i < out_batch * e.batches; ++i) {
       if (out_type == DataType::f32) aligned(out)[i] = 1.0f;
@@ -88,7 +101,8 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   for (int batch = 0; batch < e.batches; ++batch)
     for (int m = 0; m < e.m; ++m)
       for (int n = 0; n < e.n; ++n) {
-        const float expected = static_cast<float>(emulator::protocol_value(m, n, batch) + (has_options(seed) ? 2 : 0));
+        const int addends = added(seed) == Added::nothing ? 0 : bias_of(n) + (added(seed) == Added::bias_and_output ? 1 : 0);
+        const float expected = static_cast<float>(emulator::protocol_value(m, n, batch) + addends);
         if (std::fabs(value(batch, m, n) - expected) > 0.01f)
           return {"wrong-result: element (" + std::to_string(m) + ", " + std::to_string(n) + ") of product " + std::to_string(batch) +
                   " is " + std::to_string(value(batch, m, n)) + ", expected " + std::to_string(expected) +
