@@ -66,6 +66,14 @@ void check_grid_order(const char* what, Line line) {
          std::string("grid ") + what + place(line));
 }
 
+void allow_next_grid(Line line) {
+  if (!machine->launch.overlaps_previous_grid || self().previous_grid_awaited) return;
+  report(Finding::grid_order,
+         "allow_next_grid at " + place(line) + " by " + who(self()) +
+             " before wait_for_previous_grid: the grid after this one may load early what the grid before is still writing",
+         "grid allow" + place(line));
+}
+
 void cp_async_commit(Line) {
   tick(costs::kIssue);
   Thread& thread = self();

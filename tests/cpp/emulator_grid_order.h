@@ -1,4 +1,5 @@
-// What a kernel may load before it has waited for the grid before it: the operand that its launch says is static.
+// What a kernel may load before it has waited for the grid before it: the operand that its launch says is static. And that
+// it lets the grid after it start no sooner.
 #pragma once
 #include "emulator_copies.h"
 
@@ -16,6 +17,13 @@ inline void early_loads_kernel(const GemmParams& params) {
   arch::barrier_wait(shared.full, 0, {arch::Wait::full, 0});
 }
 
+template <bool kSooner>
+void allowing_kernel(const GemmParams&) {
+  if (kSooner) arch::allow_next_grid();
+  arch::wait_for_previous_grid();
+  if (!kSooner) arch::allow_next_grid();
+}
+
 inline void test_grid_order() {
   std::vector<uint16_t> data(64 * 64);
   GemmParams params{};
@@ -30,6 +38,9 @@ inline void test_grid_order() {
   CHECK(found(neither, {"grid-order: tma_load", "before wait_for_previous_grid"}));
   // The same memory, but it is the map that counts: each is left with the finding of the other load.
   CHECK(a.findings.size() == 1 && a.findings[0] == neither.findings[1] && a.early_a == 1 && a.early_b == 0);
+  const EmulatorReport sooner = run_kernel(allowing_kernel<true>, params, 0, {.overlaps_previous_grid = true});
+  CHECK(found(sooner, {"grid-order: allow_next_grid", "before wait_for_previous_grid"}));
+  CHECK(run_kernel(allowing_kernel<false>, params, 0, {.overlaps_previous_grid = true}).findings.empty());
   CHECK(b.findings.size() == 1 && b.findings[0] == neither.findings[0] && b.early_a == 0 && b.early_b == 1);
 }
 

@@ -27,6 +27,7 @@ bool elect_one(Line line);
 void increase_registers(int registers, Line line);
 void decrease_registers(int registers, Line line);
 void wait_for_previous_grid();
+void allow_next_grid(Line line);
 void annotate(arch::Activity activity, int tile);
 
 // --- barrier.h; `state` is the barrier's 8 bytes in shared memory

@@ -57,7 +57,7 @@ HG_DEVICE void decrease_registers(emulator::Line line = emulator::Line::current(
 
 // Programmatic dependent launch: the emulator runs one grid at a time, but notes that the thread has waited.
 HG_DEVICE void wait_for_previous_grid() { emulator::wait_for_previous_grid(); }
-HG_DEVICE void allow_next_grid() {}
+HG_DEVICE void allow_next_grid(emulator::Line line = emulator::Line::current()) { emulator::allow_next_grid(line); }
 
 HG_DEVICE void annotate(Activity activity, int tile) { emulator::annotate(activity, tile); }
 
