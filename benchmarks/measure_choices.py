@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import datetime
 import json
 import time
 from pathlib import Path
@@ -54,10 +53,11 @@ def measured(case: Case, seconds: float) -> tuple[str, Choice]:
     return key_of(problem, "auto"), choice
 
 
-def kept(choice: Choice) -> dict[str, Any]:
+def kept(choice: Choice, commit: str) -> dict[str, Any]:
     """What of a choice goes into the table."""
     fields = dataclasses.asdict(choice)
-    return {name: fields[name] for name in ("kernel", "walk", "us", "model_kernel", "model_us")}
+    names = ("kernel", "walk", "us", "model_kernel", "model_us", "date")
+    return {name: fields[name] for name in names} | {"commit": commit[:12]}
 
 
 def text_of(table: dict[str, Any]) -> str:
@@ -79,8 +79,7 @@ def main() -> None:
     about, card, begin = environment("sustained"), card_of(0), time.monotonic()
     table = json.loads(options.json.read_text()) if options.json.exists() else {"choices": {}}
     table = {
-        "gpu": card.name, "sm_count": card.sm_count, "date": datetime.date.today().isoformat(), "commit": about["commit"],
-        "command": "python benchmarks/measure_choices.py", "choices": table["choices"],
+        "gpu": card.name, "sm_count": card.sm_count, "command": "python benchmarks/measure_choices.py", "choices": table["choices"],
     }  # fmt: skip
     todo = [c for c in cases() if options.again or key_of(c.problem(), "auto") not in table["choices"]][part::parts]
     for i, case in enumerate(todo):
@@ -95,7 +94,7 @@ def main() -> None:
             continue
         finally:
             torch.cuda.empty_cache()
-        table["choices"][key] = kept(choice)
+        table["choices"][key] = kept(choice, str(about["commit"]))
         gain = choice.model_us / choice.us
         print(
             f"{case}: {choice.us:.2f} us, {gain:.3f} x the model's, {choice.kernel}, {time.monotonic() - started:.1f} s",

@@ -136,7 +136,7 @@ def gradients(grad, operands, out, needed, options):  # type: ignore[no-untyped-
         grad = through_activation(grad, a, b, bias, c, out, options)
     of_a, of_b = grads_of_factors(grad, a, b, (needs_a, needs_b), options)
     of_bias = sum_to(grad, bias) if needs_bias else None
-    of_c = sum_to(grad, c) * options.get("beta", 0.0) if needs_c else None
+    of_c = sum_to(grad, c, options.get("beta", 0.0)) if needs_c else None
     return of_a, of_b, of_bias, of_c, of_residual
 
 

@@ -20,15 +20,17 @@ def product(a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype, options: dict[
     return ops.matmul(a, b, out_dtype=dtype, **kept)
 
 
-def sum_to(grad: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """The gradient of a tensor that was broadcast: summed (by torch, in fp32) over the dimensions it was broadcast along."""
+def sum_to(grad: torch.Tensor, like: torch.Tensor, factor: float = 1.0) -> torch.Tensor:
+    """`factor` times the gradient of a tensor that was broadcast: summed in fp32 over the dimensions it was broadcast along, and
+    rounded once."""
     extra = grad.dim() - like.dim()
     dims = [d for d in range(grad.dim()) if d < extra or (like.shape[d - extra] == 1 and grad.shape[d] != 1)]
     if dims:
-        grad = grad.sum(dims, dtype=like.dtype)
+        # torch sums 16-bit numbers in fp32 too, and rounds without another launch if they stay what they are.
+        grad = grad.sum(dims, dtype=like.dtype if grad.dtype == like.dtype and factor == 1 else torch.float32)
     if grad.shape != like.shape:
         grad = grad.reshape(like.shape)
-    return grad.to(like.dtype)
+    return (grad if factor == 1 else grad * factor).to(like.dtype)
 
 
 def grads_of_factors(

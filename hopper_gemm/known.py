@@ -65,12 +65,13 @@ def remember(
         options: the extension's `Epilogue`, if there is one.
         backward: what `autograd.of_call` returns.
     """
-    if choices not in _memories:
+    memory = _memories.get(choices)  # kept in hand: another thread may forget them all
+    if memory is None:
         if len(_memories) >= MAX_CHOICES:
             forget()
         memory = _memories[choices] = new_memory()
         calls[choices] = memory.call
-    put(_memories[choices], recipe, a, b, out, written, options, backward)
+    put(memory, recipe, a, b, out, written, options, backward)
 
 
 def put(

@@ -53,7 +53,7 @@ class Choice:
     @property
     def reason(self) -> str:
         text = f"{'in the shipped table' if self.shipped else 'tuned'}, {self.date}: {self.us:.2f} us measured"
-        return text if self.is_the_models else f"{text}, {self.model_us:.2f} us for the model's choice {self.model_kernel}"
+        return text if self.is_the_models else f"{text}, {self.model_us:.2f} us for the model's choice then, {self.model_kernel}"
 
     def applied_to(self, prediction: Prediction) -> Prediction | None:
         """The prediction with the tuned walk; None if the table names no such walk."""
@@ -166,14 +166,18 @@ MEASURED = Path(__file__).with_name("measured.json")
 def _shipped() -> tuple[str, int, dict[str, Choice]]:
     """The GPU of the shipped table, its SMs, and the choices."""
     found = json.loads(MEASURED.read_text(encoding="utf-8"))
-    choices = {key: _choice({"measured": {}, "date": found["date"], **fields, "shipped": True}) for key, fields in found["choices"].items()}
+    choices = {}
+    for key, fields in found["choices"].items():
+        measured = {fields["model_kernel"]: fields["model_us"], fields["kernel"]: fields["us"]}
+        choices[key] = _choice({**fields, "measured": measured, "shipped": True})
     return str(found["gpu"]), int(found["sm_count"]), choices
 
 
 def shipped_choices(card: Card) -> Mapping[str, Choice]:
     """The choices that ship with the library, if they were measured on a GPU like this one."""
     gpu, sm_count, choices = _shipped()
-    return choices if gpu in card.name and card.sm_count == sm_count else {}
+    name = card.name.partition(" (")[0]  # a card that is assumed says so behind its name
+    return choices if name == gpu and card.sm_count == sm_count else {}
 
 
 _tables: dict[tuple[str, int, Path | None], Table] = {}

@@ -242,3 +242,58 @@ def test_inference_tensors_cannot_be_saved(from_python):
         x = integers(16, 32)
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
         matmul(x, b)
+
+
+# --- gradients of what was broadcast are summed in fp32, whatever their types
+
+
+@pytest.mark.parametrize("way", ["remembered", "first"])
+@pytest.mark.parametrize("kind", [torch.float16, BF16, torch.float32])
+@pytest.mark.parametrize("out_dtype", [BF16, torch.float32])
+def test_the_gradient_of_a_bias_is_summed_in_fp32(way, kind, out_dtype):
+    rows = 512
+    a, b = integers(rows, 8, seed=1), integers(8, 3, seed=2)
+    bias = torch.zeros(3, dtype=kind, requires_grad=True)
+    grad = torch.stack([torch.full((rows,), 1e-8), torch.full((rows,), 1 + 2**-9), torch.zeros(rows)], dim=1)
+    grad[:3, 2] = torch.tensor([1e5, -1e5, 1.0])  # beyond fp16 on the way, not in the end
+    grad = grad.to(out_dtype)
+    with hopper_gemm.emulator():
+        if way == "remembered":
+            matmul(a, b, bias=bias.detach(), out_dtype=out_dtype)
+        matmul(a, b, bias=bias, out_dtype=out_dtype).backward(grad)
+    exact = grad.double().sum(0)
+    assert bias.grad.dtype == kind
+    assert torch.allclose(bias.grad.double(), exact, rtol=2 * torch.finfo(kind).eps, atol=6e-8 if kind == torch.float16 else 1e-12)
+
+
+def test_the_gradient_of_a_factor_of_all_batches_is_summed_in_fp32():
+    a = (torch.ones(1, 16, 32) * torch.tensor([1.0, -1.0]).view(2, 1, 1)).half()
+    b = torch.ones(1, 32, 24).half().requires_grad_()
+    with hopper_gemm.emulator():
+        matmul(a, b, out_dtype=torch.float32).backward(torch.full((2, 16, 24), 100.0))
+    assert torch.equal(b.grad, torch.zeros_like(b))  # 16 * 100 * 32 of either sign, each beyond nothing but near fp16's end
+    small = (torch.rand(64, 16, 32, generator=torch.Generator().manual_seed(0)) / 64).to(BF16)
+    c = torch.ones(1, 32, 24).to(BF16).requires_grad_()
+    with hopper_gemm.emulator():
+        matmul(small, c).backward(torch.ones(64, 16, 24).to(BF16))
+    exact = small.double().sum((0, 1)).view(1, 32, 1).expand(1, 32, 24)
+    assert (c.grad.double() - exact).abs().max() <= 2**-8 * exact.max()
+
+
+def test_a_scaled_addend_has_a_gradient_that_is_rounded_once():
+    a, b = integers(64, 8, seed=1), integers(8, 4, seed=2)
+    c = torch.zeros(4, dtype=torch.float16, requires_grad=True)
+    with hopper_gemm.emulator():
+        matmul(a, b, c=c, beta=2.0**-8, out_dtype=torch.float32).backward(torch.full((64, 4), 2000.0))
+    assert torch.equal(c.grad, torch.full((4,), 500.0).half())  # the sum alone, 128,000, is beyond fp16
+
+
+def test_gradients_of_a_batch_of_directions():
+    x, w = integers(6, 16, seed=1).requires_grad_(), integers(16, 5, seed=2).requires_grad_()
+    directions = integers(3, 6, 5, seed=3)
+    with hopper_gemm.emulator():
+        y = matmul(x, w)
+        of_x, of_w = torch.autograd.grad(y, (x, w), directions, is_grads_batched=True)
+        jacobian = torch.autograd.functional.jacobian(lambda v: matmul(v, w.detach()), x.detach(), vectorize=True)
+    assert torch.equal(of_x, directions @ w.detach().t()) and torch.equal(of_w, x.detach().t() @ directions)
+    assert torch.equal(jacobian[0, :, 0], w.detach().t()) and not jacobian[0, :, 1].any()

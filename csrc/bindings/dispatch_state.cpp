@@ -14,11 +14,12 @@ using c10::DispatchKey;
 using c10::DispatchKeySet;
 
 // Keys under which the kernel may be launched directly: memory of some layout, the autograd keys that every tensor
-// carries (whether they matter is asked below), and the views that the kernel's own checks refuse with a sentence.
+// carries (whether they matter is asked below), a vmap that is on but not of these tensors, and the views that the kernel's own checks refuse with a sentence.
 constexpr DispatchKeySet kOrdinary =
     DispatchKeySet({DispatchKey::Dense, DispatchKey::Sparse, DispatchKey::SparseCsr, DispatchKey::Quantized,
                     DispatchKey::NestedTensor, DispatchKey::MkldnnCPU, DispatchKey::BackendSelect,
-                    DispatchKey::ADInplaceOrView, DispatchKey::Negative, DispatchKey::Conjugate, DispatchKey::ZeroTensor}) |
+                    DispatchKey::ADInplaceOrView, DispatchKey::Negative, DispatchKey::Conjugate, DispatchKey::ZeroTensor,
+                    DispatchKey::VmapMode}) |
     c10::autograd_dispatch_keyset;
 
 // Functionality bits lie above the backend bits.

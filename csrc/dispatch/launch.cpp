@@ -20,7 +20,7 @@ Problem checked(const KernelEntry& entry, const Problem& problem) {
 template <class Encode>
 GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, const LaunchOptions& options,
                             const Plan& plan, Encode&& encode) {
-  GemmParams params = make_params(problem, plan.order, plan.shape.store);
+  GemmParams params = make_params(config, problem, plan.order, plan.shape.store);
   params.static_operand = options.static_operand;
   if (config.uses_tma()) {
     params.a_map = encode(a_map_spec(config, problem));
@@ -68,7 +68,7 @@ SliceSumLaunch slice_sum(const Problem& whole, const Problem& slices) {
   const KernelEntry& entry = slice_sum_entry(whole.out_order);
   Plan plan = make_plan(entry.config, whole, {}, Store::direct, [] { return 1; });
   plan.shape.shared_bytes = 0;
-  GemmParams params = make_params(whole, plan.order, Store::direct);
+  GemmParams params = make_params(entry.config, whole, plan.order, Store::direct);
   read_slices(params, slices);
   return {entry, plan.shape, params};
 }

@@ -83,7 +83,7 @@ TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& p) {
   return spec;
 }
 
-GemmParams make_params(const Problem& p, const TileOrder& order, Store store) {
+GemmParams make_params(const KernelConfig& config, const Problem& p, const TileOrder& order, Store store) {
   GemmParams params{};
   params.a = p.a;
   params.b = p.b;
@@ -103,6 +103,8 @@ GemmParams make_params(const Problem& p, const TileOrder& order, Store store) {
   params.out_type = p.output;
   params.store = store;
   params.epilogue = epilogue_params(p);
+  // epilogue/column_bias.h: in place, where the tile is stored as that of a plain product
+  params.epilogue.column_bias &= store == Store::tma && config.is_row_major() && config.accumulator == DataType::f32;
   params.out_pairs = p.out_pitch % 2 == 0 && params.out_batch % 2 == 0 &&
                      reinterpret_cast<uintptr_t>(p.out) % (2 * element_bytes(p.output)) == 0;
   return params;

@@ -20,6 +20,6 @@ TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& problem);
 TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& problem);
 
 // Everything but the tensor maps, which each machine encodes its own way, and the watchdog.
-GemmParams make_params(const Problem& problem, const TileOrder& order, Store store);
+GemmParams make_params(const KernelConfig& config, const Problem& problem, const TileOrder& order, Store store);
 
 }  // namespace hopper_gemm

@@ -41,7 +41,7 @@ struct EpilogueParams {
   static constexpr int kMostAddends = 3;
 
   bool plain = true;         // out = round(A B): nothing below is read
-  bool column_bias = false;  // out = round(A B + bias): a 16-bit one, the same for all rows, in pairs
+  bool column_bias = false;  // out = round(A B + bias): a 16-bit one, the same for all rows, in pairs, by a TMA store
   bool scaled = false;       // by alpha, scale_a or scale_b, or the sum is empty
   bool empty_sum = false;    // K = 0: the accumulators were never written
   bool scale_b_pairs = false;

@@ -30,7 +30,7 @@ struct Epilogue {
     if constexpr (c.store == Store::tma) {
       bool whole = params.epilogue.plain;
       if constexpr (ColumnBias<K>::kPossible) {
-        if (params.store == Store::tma && params.epilogue.column_bias) {
+        if (params.epilogue.column_bias) {
           ColumnBias<K>{context, batch}.add_to(acc, n_begin);
           whole = true;
         }

@@ -32,7 +32,8 @@ gemm_kernel(HG_PARAM(GemmParams) params) {
   static_assert(shared_plan_matches<K>());
   const auto context = Context<K>::make(params);
   set_up(context);
-  // Nothing above touches global memory: every schedule begins with wait_for_previous_grid.
+  // Nothing above touches global memory: every schedule begins with wait_for_previous_grid,
+  // before which it loads a static operand at most.
   if constexpr (c.schedule == Schedule::multistage) Multistage<K>::run(context);
   if constexpr (c.schedule == Schedule::tma) TmaKernel<K>::run(context);
   if constexpr (c.schedule == Schedule::warp_specialized) WarpSpecialized<K>::run(context);
