@@ -33,13 +33,18 @@ struct TmaKernel {
 
     arch::annotate(arch::Activity::mainloop, 0);
     typename Ring::State loaded = {0, 1}, state = {0, 0};
-    if (loads(context)) {
-      typename Ring::State elected = loaded;
-      Ring::load_around_wait(context, elected, tile, context.k_range());
-    } else {
+    if (context.params.static_operand == StaticOperand::none) {
       arch::wait_for_previous_grid();
+      for (int k_block = 0; k_block < c.stages; ++k_block) load(context, loaded, tile, k_block, k_blocks);
+    } else {
+      if (loads(context)) {
+        typename Ring::State elected = loaded;
+        Ring::load_around_wait(context, elected, tile, context.k_range());
+      } else {
+        arch::wait_for_previous_grid();
+      }
+      loaded.advance(c.stages);
     }
-    loaded.advance(c.stages);
     acc.begin_tile();
     HG_NO_UNROLL for (int k_block = 0; k_block < k_blocks; ++k_block) {
       Ring::wait_full(context, state);
