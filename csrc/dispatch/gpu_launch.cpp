@@ -5,8 +5,8 @@
 namespace hopper_gemm::gpu {
 
 void launch(const KernelEntry& entry, const LaunchShape& shape, const GemmParams& params, void* stream) {
-  // Kernels wait for the grid before them (griddepcontrol.wait) before they touch global memory, but for a static operand, so their set-up may
-  // overlap its tail: 1.2 x at 512^3, 1.08 x at 1024^3 in a CUDA graph of products (H200, 2026-11-29).
+  // Kernels wait for the grid before them (griddepcontrol.wait) before they touch global memory, but for a static operand, so
+  // their set-up may overlap its tail: 1.2 x at 512^3, 1.08 x at 1024^3 in a CUDA graph of products (H200, 2026-11-29).
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
