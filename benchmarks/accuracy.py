@@ -38,14 +38,8 @@ COMPARED = [
 ]  # fmt: skip
 
 
-def rms_limit(name: str, output: torch.dtype, k: int) -> float | None:
-    """How many times torch's RMS error ours may be; None where torch sums in another way.
-
-    torch multiplies full float32 on CUDA cores, which round every addition; our three tf32 products run on tensor cores,
-    which cut. So their ratio is recorded, and the bound alone judges.
-    """
-    if name == "fp32":
-        return None
+def rms_limit(output: torch.dtype, k: int) -> float:
+    """How many times torch's RMS error ours may be."""
     return 2.0 if output == torch.float32 and k > 8192 else 1.10
 
 
@@ -104,10 +98,9 @@ def row(name: str, output: torch.dtype, size: int, k: int, generator: torch.Gene
     result = {
         "type": name, "output": str(output).removeprefix("torch."), "m": size, "n": size, "k": k,
         "parts": parts(a, b, output, kind.options), "rms": our_rms, "torch_rms": torch_rms, "max": our_max, "torch_max": torch_max,
-        "rms_ratio": ratio(our_rms, torch_rms), "max_ratio": ratio(our_max, torch_max), "rms_limit": rms_limit(name, output, k),
+        "rms_ratio": ratio(our_rms, torch_rms), "max_ratio": ratio(our_max, torch_max), "rms_limit": rms_limit(output, k),
     }  # fmt: skip
-    limit = result["rms_limit"]
-    within = limit is None or (result["rms_ratio"] <= limit and result["max_ratio"] <= MAX_LIMIT)
+    within = result["rms_ratio"] <= result["rms_limit"] and result["max_ratio"] <= MAX_LIMIT
     if name != "int8":
         result["adversarial"] = round(adversarial(name, output, size, size, k, generator), 4)
         within = within and result["adversarial"] <= 1

@@ -2,10 +2,10 @@
 
     python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16]
 
-Shapes: a suite, and random ones (log-uniform). For each shape all kernels take part in short interleaved rounds with the walk
-the model picks, those with few tiles also with K cut into slices; the fastest ten follow in longer rounds, because a card at
-its power limit ranks them differently.
-The seed of the random shapes is not that of benchmarks/selector.py, whose shapes nothing is fitted to.
+Shapes: a suite, and random ones, drawn as benchmarks/selector.py draws its own (to which nothing is fitted: another seed),
+but with rows that kernels read in place. For each shape all kernels take part in short interleaved rounds with the walk the
+model picks, those with few tiles also with K cut into slices; the fastest ten follow in longer rounds, because a card at its
+power limit ranks them differently. The fastest sixteen are recorded.
 """
 
 from __future__ import annotations
@@ -24,25 +24,20 @@ from hopper_gemm.bench.suites import Case, load_suite
 from hopper_gemm.device import card_of
 from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import Prediction, load_model, predict
+from selector import draw_shapes
 
-SHORT, LONG = 0.06, 0.6  # of a round of 25 ms
+SHORT, LONG = 0.06, 0.3  # of a round of 25 ms
 ROUNDS = 3
-FINALISTS = 10
+FINALISTS, RECORDED = 10, 16
 LARGEST_FLOOR_US = 1500.0
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
 def random_cases(count: int, seed: int, dtype: str = "bf16") -> list[Case]:
-    """Log-uniform in 1 to 16384, multiples of 8 (half of them of 64), none over the time limit."""
-    draw = random.Random(seed)
-    cases: list[Case] = []
-    while len(cases) < count:
-        m, n, k = (int(2 ** draw.uniform(lowest, 14)) for lowest in (0, 6, 6))
-        step = draw.choice([8, 64])
-        case = Case(m, max(step, n // step * step), max(step, k // step * step), dtype)
-        if floor_us(case, "sustained") <= LARGEST_FLOOR_US:
-            cases.append(case)
-    return cases
+    """Log-uniform in 1 to 16384, K in multiples of 64 or of 16 bytes, N of 64, of 8 or any; none over the time limit."""
+    drawn = draw_shapes(count, seed)
+    whole_k = (Case(c.m, c.n, max(16, c.k // 16 * 16) if c.k % 8 or dtype != "bf16" else c.k, dtype) for c in drawn)
+    return [case for case in dict.fromkeys(whole_k) if floor_us(case, "sustained") <= LARGEST_FLOOR_US]
 
 
 def whole(case: Case) -> int:
@@ -57,7 +52,7 @@ def applicable(case: Case) -> list:
         k
         for k in all_kernels()
         if k.compiled and k.input == problem.input and k.accumulator != "f16" and k.operand_layout in problem.layouts
-        and (k.promote_k == 0) == (problem.fast_accum or problem.element_bytes != 1 or k.accumulator == "s32")
+        and (k.promote_k > 0) == problem.promotes
     ]
     predictions = [predict(problem.for_output(k.output), k, card, model) for k in kernels]
     best = min(p.us for p in predictions)
@@ -87,7 +82,7 @@ def main() -> None:
         if seconds_left(begin, options.seconds) < 0:
             print("time is up")
             break
-        if case.n % whole(case) or case.k % whole(case):
+        if case.layout != "tn" and case.n % whole(case) or case.k % whole(case):
             continue
         started = time.monotonic()
         result["rows"].append(row(case, draw))
@@ -123,7 +118,7 @@ def row(case: Case, draw: random.Random) -> dict:
         "dtype": case.dtype,
         "layout": case.layout,
         "torch_us": times.pop("torch", None),
-        "kernels": sorted(([*name.split(), us] for name, us in times.items()), key=lambda e: e[-1]),
+        "kernels": sorted(([*name.split(), us] for name, us in times.items()), key=lambda e: e[-1])[:RECORDED],
     }
     best = {f"{name} {slices}" for name, slices, _ in found["kernels"][:FINALISTS]} | {"torch"}
     found["sustained"] = timed({n: c for n, c in candidates.items() if n in best}, draw, ROUNDS + 1, LONG)

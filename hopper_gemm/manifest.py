@@ -8,27 +8,14 @@ import fnmatch
 import os
 
 from .row import (
-    ELEMENT_BYTES,
-    FP8_PROMOTION,
-    LAYOUTS,
-    SCHEDULES,
-    SWIZZLE_SPANS,
-    Row,
-    as_dict,
-    default_consumers,
-    default_swizzle,
-    kernel,
-    layout,
-    majors,
-    name,
-    pair_name,
-    pair_types,
-)
+    ELEMENT_BYTES, LAYOUTS, SCHEDULES, SWIZZLE_SPANS, Row, as_dict, default_consumers, default_swizzle, kernel, layout, majors,
+    name, pair_name, pair_types, promotion_k,
+)  # fmt: skip
 
 __all__ = [
-    "ABLATION", "DEFAULT", "ELEMENT_BYTES", "FP8_PROMOTION", "LAYOUTS", "MANIFESTS", "SCHEDULES",
+    "ABLATION", "DEFAULT", "ELEMENT_BYTES", "LAYOUTS", "MANIFESTS", "SCHEDULES",
     "SWIZZLE_SPANS", "Row", "as_dict", "default_consumers", "default_swizzle", "kernel", "layout", "majors", "name",
-    "pair_name", "pair_types", "selected",
+    "pair_name", "pair_types", "promotion_k", "selected",
 ]  # fmt: skip
 
 
@@ -130,7 +117,7 @@ def _narrow(pair, schedule, tile_m, tile_n, stages, **rest):
 
 
 def _promoted(pair, schedule, tile_m, tile_n, stages, **rest):
-    return _narrow(pair, schedule, tile_m, tile_n, stages, promote_k=FP8_PROMOTION, **rest)
+    return _narrow(pair, schedule, tile_m, tile_n, stages, promote_k=promotion_k(pair_types(pair)[0]), **rest)
 
 
 # Every schedule exists for tf32, e4m3 and s8. Tiles that won for bf16, as far as registers allow (promoted sums take two or
@@ -144,16 +131,25 @@ _NARROW = _flat(
         _narrow("e4m3", "pingpong", 128, 192, 4, cluster=(2, 1)),
         _narrow("e4m3", "warp_specialized", 64, 32, 12),
         _narrow("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
-        _promoted("e4m3", "multistage", 64, 128, 6),
-        _promoted("e4m3", "tma", 64, 128, 7),
-        _promoted("e4m3", "warp_specialized", 64, 64, 8),
-        *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 16)],
+        # what fp8 sums take unless fast ones are allowed, and the three tf32 products of a float32 one (3xTF32)
+        *[
+            tile
+            for pair in ("e4m3", "tf32")
+            for tile in (
+                _promoted(pair, "multistage", 64, 128, 6),
+                _promoted(pair, "tma", 64, 128, 7),
+                _promoted(pair, "warp_specialized", 64, 64, 8),
+                _promoted(pair, "warp_specialized", 64, 16, 6, tile_k=2 * promotion_k(pair), output="column_major"),
+                *[_promoted(pair, "cooperative", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1))],
+                _promoted(pair, "cooperative", 128, 192, 5, cluster=(2, 1)),
+                *[_promoted(pair, "cooperative", 192, 128, 5, cluster=c) for c in ((1, 1), (1, 2))],
+                _promoted(pair, "pingpong", 64, 128, 8),
+            )
+        ],
+        _promoted("e4m3", "warp_specialized", 64, 8, 6, tile_k=256, output="column_major"),
         _promoted("e4m3", "cooperative", 256, 64, 4),
-        *[_promoted("e4m3", "cooperative", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2))],
-        _promoted("e4m3", "cooperative", 128, 192, 5, cluster=(2, 1)),
-        *[_promoted("e4m3", "cooperative", 192, 128, 5, cluster=c) for c in ((1, 1), (1, 2))],
+        _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(1, 2)),
         _promoted("e4m3", "cooperative", 256, 96, 4),
-        _promoted("e4m3", "pingpong", 64, 128, 8),
         _promoted("e4m3", "pingpong", 128, 96, 6),
         *[_narrow(pair, "cooperative", 128, 256, 4) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
         *[_promoted(pair, "cooperative", 128, 128, 6) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],

@@ -128,6 +128,10 @@ def _measured_choice(problem: Problem, request: Request, card: Card) -> Choice |
     return choice
 
 
+# What asks for a kernel that does not promote, of fp8 and of 3xTF32.
+_UNPROMOTED = {False: "use_fast_accum=True", True: "precision='tf32'"}
+
+
 def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) -> tuple[list[Kernel], dict[str, int]]:
     """Kernels that may run the problem as requested, and why the others may not."""
     schedule = parse_schedule(request.schedule)
@@ -140,7 +144,7 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
         (f"of another schedule than {schedule}", lambda k: schedule in (None, k.schedule)),
         (f"of another input type than {problem.input}", lambda k: k.input == problem.input),
         ("only for calls that name them by config=", lambda k: _may_be_chosen(k, problem, request)),
-        ("without promotion, which takes use_fast_accum=True", lambda k: _sums_well(k, problem, request)),
+        (f"without promotion, which takes {_UNPROMOTED[problem.split]}", lambda k: _sums_well(k, problem, request)),
         (f"of another accumulator than {problem.accumulate}", lambda k: problem.accumulate in (None, k.accumulator)),
         (f"of another layout than {layouts}", lambda k: k.layout in problem.for_output(k.output).layouts),
     ]
@@ -160,11 +164,11 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
 
 
 def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:
-    """Of the kernels left: promoted fp8 sums unless fast ones were allowed, no fp16 sums that were not asked for."""
+    """Of the kernels left: those that promote where sums are promoted and none elsewhere, no fp16 sums not asked for."""
     exact = [k for k in pool if k.accumulator != "f16"]
     pool = (exact or pool) if problem.accumulate is None else pool
-    short = problem.k <= manifest.FP8_PROMOTION  # nothing to promote
-    preferred = [k for k in pool if short or (k.promote_k == 0) == problem.fast_accum]
+    short = problem.k <= manifest.promotion_k(problem.a_type)  # nothing to promote
+    preferred = [k for k in pool if short or (k.promote_k > 0) == problem.promotes]
     return preferred or pool
 
 
@@ -183,10 +187,8 @@ def _may_be_chosen(kernel: Kernel, problem: Problem, request: Request) -> bool:
 
 
 def _sums_well(kernel: Kernel, problem: Problem, request: Request) -> bool:
-    """Whether fp8 sums are promoted, or need not be: fast ones were allowed, the kernel was named in full, or K is short."""
-    if problem.element_bytes != 1 or kernel.accumulator == "s32" or kernel.promote_k:
-        return True
-    return problem.fast_accum or request.config == kernel.name or problem.k <= manifest.FP8_PROMOTION
+    """Whether sums are promoted where they are to be, unless the kernel was named in full."""
+    return kernel.promote_k > 0 or not problem.promotes or request.config == kernel.name
 
 
 def _nearest(wanted: Kernel, problem: Problem, built: Sequence[Kernel]) -> str:

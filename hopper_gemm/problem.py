@@ -70,6 +70,13 @@ class Problem:
         return int(manifest.ELEMENT_BYTES[self.a_type])
 
     @property
+    def promotes(self) -> bool:
+        """Whether sums are to leave the tensor core every `promotion_k` of K: those of fp8 unless fast ones are allowed, and
+        those of 3xTF32. Shorter sums have nothing to promote."""
+        is_fp8 = self.element_bytes == 1 and self.a_type.startswith("e")
+        return (self.split or (is_fp8 and not self.fast_accum)) and self.k > manifest.promotion_k(self.a_type)
+
+    @property
     def output_bytes(self) -> int:
         return int(manifest.ELEMENT_BYTES[self.output])
 

@@ -10,7 +10,7 @@ SCHEDULES = ("multistage", "tma", "warp_specialized", "cooperative", "pingpong")
 LAYOUTS = ("tn", "tt", "nn", "nt")
 SWIZZLE_SPANS = (128, 64, 32, 16)  # bytes
 ELEMENT_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "tf32": 4, "e4m3": 1, "e5m2": 1, "s8": 1, "u8": 1, "s32": 4}
-FP8_PROMOTION = 128  # elements of K after which torch's fp8 products (without fast accumulation) promote a sum
+PROMOTION_BYTES = 128  # of K after which a sum is promoted: where torch's fp8 products do it, and one swizzle span
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Row:
     mmas_in_flight: int
     cluster_k: int  # CTAs that share the K extent of one tile
     output: str  # "row_major", or "column_major" for problems run with their operands exchanged
-    promote_k: int  # fp8: elements of K after which a sum moves to an fp32 one, 0: never
+    promote_k: int  # fp8 and tf32: elements of K after which a sum moves to an fp32 one, 0: never
     fused_epilogue: bool  # takes the options of an epilogue; False for the ablation that measures their branch
     automatic: bool  # may be chosen by the selector
 
@@ -71,6 +71,11 @@ def default_consumers(schedule, accumulator, tile_m, tile_n):
 
 def default_accumulator(a_type):
     return "s32" if a_type in ("s8", "u8") else "f32"
+
+
+def promotion_k(a_type):
+    """Elements of K after which a promoting kernel's sums move to fp32 ones: 128 of fp8, 32 of tf32."""
+    return PROMOTION_BYTES // ELEMENT_BYTES[a_type]
 
 
 def default_tile_k(a_type):

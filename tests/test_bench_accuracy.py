@@ -47,8 +47,8 @@ def test_errors_are_noted_and_time_ends_the_run():
         assert list(accuracy.rows(["no such type"], [64], 8, 60, "cpu", notes.append)) == [] and notes == []
         assert list(accuracy.rows(["bf16"], [64], 8, -1, "cpu", notes.append)) == []
     assert "time is up" in notes[0]
-    assert accuracy.rms_limit("bf16", torch.float32, 16384) == 2 and accuracy.rms_limit("bf16", torch.bfloat16, 16384) == 1.1
-    assert accuracy.rms_limit("fp32", torch.float32, 64) is None
+    assert accuracy.rms_limit(torch.float32, 16384) == 2 and accuracy.rms_limit(torch.bfloat16, 16384) == 1.1
+    assert accuracy.rms_limit(torch.float32, 64) == 1.1
     assert accuracy.ratio(2.0, 1.0) == 2 and accuracy.ratio(0.0, 0.0) == 0 and accuracy.ratio(1.0, 0.0) == float("inf")
 
 

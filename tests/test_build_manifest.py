@@ -52,12 +52,14 @@ def test_the_default_build_is_bounded_and_complete():
     assert all(row.accumulator != "f16" for row in chosen), "fp16 accumulation is never chosen automatically"
 
 
-def test_every_pair_of_fp8_types_has_promoted_and_fast_kernels():
-    for pair in ("e4m3", "e5m2", "e4m3_e5m2", "e5m2_e4m3"):
-        assert {row.promote_k for row in manifest.DEFAULT if row.input == pair} == {0, manifest.FP8_PROMOTION}
-    assert not any(row.promote_k for row in manifest.DEFAULT if not row.a_type.startswith("e"))
-    promoted = {row.schedule for row in manifest.DEFAULT if row.input == "e4m3" and row.promote_k}
-    assert promoted == set(manifest.SCHEDULES), "the default accumulation must not rule a schedule out"
+def test_fp8_and_tf32_have_kernels_that_promote_and_others():
+    for pair in ("e4m3", "e5m2", "e4m3_e5m2", "e5m2_e4m3", "tf32"):
+        k = 32 if pair == "tf32" else 128
+        assert {row.promote_k for row in manifest.DEFAULT if row.input == pair} == {0, k}
+    assert not any(row.promote_k for row in manifest.DEFAULT if not row.a_type.startswith(("e", "tf32")))
+    for pair in ("e4m3", "tf32"):
+        promoted = {row.schedule for row in manifest.DEFAULT if row.input == pair and row.promote_k}
+        assert promoted == set(manifest.SCHEDULES), "the default accumulation must not rule a schedule out"
 
 
 def test_types_decide_what_a_row_leaves_open():

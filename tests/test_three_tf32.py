@@ -9,6 +9,8 @@ import hopper_gemm
 from hopper_gemm import _extension, explain, matmul
 from hopper_gemm.packing import LEFT, RIGHT
 from hopper_gemm.registry import all_kernels
+from support.error_model import sums
+from hopper_gemm.schedule import Schedule
 
 pytestmark = pytest.mark.skipif(not any(k.input == "tf32" for k in all_kernels()), reason="no tf32 kernels in this build")
 _C = _extension.load()
@@ -28,9 +30,8 @@ def check(a: torch.Tensor, b: torch.Tensor, **options) -> None:
     """Within the sums' own error and what is left out: low * low, and the bits of low that tf32 drops."""
     y = fp32(a, b, **options)
     exact, magnitude = a.double() @ b.double(), a.double().abs() @ b.double().abs()
-    k = a.shape[-1]
     assert y.shape == exact.shape
-    assert bool(((y.double() - exact).abs() <= ((3 * k / 8 + 8) * 2.0**-23 + 2.0**-21) * magnitude).all())
+    assert bool(((y.double() - exact).abs() <= sums("3xtf32", a.shape[-1]) * magnitude).all())
 
 
 def parts(x: torch.Tensor, split: int) -> torch.Tensor:
@@ -48,11 +49,11 @@ def is_tf32(x: torch.Tensor) -> bool:
 def test_every_number_is_the_sum_of_its_parts():
     x = torch.cat([randn(5, 9), randn(5, 9) * 2.0**100, randn(5, 9) * 2.0**-100, torch.full((1, 9), 3.4e38), torch.zeros(1, 9)])
     left, right = parts(x, LEFT), parts(x, RIGHT)
-    high, low = left[:, 0, :9], left[:, 1, :9]
+    low, high = left[:, 0, :9], left[:, 2, :9]
     assert is_tf32(high) and torch.equal((high.double() + low.double()).float(), x)
     assert bool((low.abs() <= high.abs() * 2.0**-10).all())
-    assert torch.equal(left[:, 2, :9], high) and torch.equal(right[:, 0, :9], high)
-    assert torch.equal(right[:, 1, :9], high) and torch.equal(right[:, 2, :9], low)
+    assert torch.equal(left[:, 1, :9], high) and torch.equal(right[:, 0, :9], high)
+    assert torch.equal(right[:, 1, :9], low) and torch.equal(right[:, 2, :9], high)
     assert not left[:, :, 9:].any() and not right[:, :, 9:].any()
 
 
@@ -60,7 +61,7 @@ def test_infinities_and_nan_have_one_part():
     x = torch.tensor([[INF, -INF, NAN, 1.0]])
     for split in (LEFT, RIGHT):
         found = parts(x, split)[0]
-        assert torch.equal(found[0].nan_to_num(5.0), x[0].nan_to_num(5.0)) and not found[1:, :3].any()
+        assert torch.equal(found[2].nan_to_num(5.0), x[0].nan_to_num(5.0)) and not found[:2, :3].any()
     a, b = randn(20, 24), randn(24, 16, seed=1)
     a[3, 5], b[7, 2], a[9, 9] = INF, NAN, -INF
     y, exact = fp32(a, b), a.double() @ b.double()
@@ -102,6 +103,26 @@ def test_explain_says_three_times():
     with hopper_gemm.emulator():
         text = str(explain(randn(100, 50), randn(50, 80), precision="fp32"))
     assert "100 x 80 x 156, 3xtf32 -> f32" in text and "packs   a and b" in text
+
+
+@pytest.mark.parametrize("schedule", [s.value for s in Schedule])
+def test_long_sums_leave_the_tensor_core(schedule):
+    """Only kernels that promote, of every schedule; tf32 itself takes the others, and so does a K of one promotion."""
+    a, b = randn(70, 100), randn(100, 40)
+    with hopper_gemm.emulator():
+        asked = {p: explain(a, b, precision=p, schedule=schedule).candidates for p in ("fp32", "tf32")}
+        assert {c.kernel.promote_k for c in asked["fp32"]} == {32} and {c.kernel.promote_k for c in asked["tf32"]} == {0}
+        assert {c.kernel.promote_k for c in explain(a[:, :8], b[:8], precision="fp32", schedule=schedule).candidates} == {0, 32}
+    check(a, b, schedule=schedule)
+
+
+def test_a_kernel_that_does_not_promote_is_refused_unless_it_is_named():
+    a, b = randn(70, 100), randn(100, 40)
+    name = next(k.name for k in all_kernels() if k.input == "tf32" and not k.promote_k and k.schedule == "cooperative")
+    with hopper_gemm.emulator():
+        assert explain(a, b, precision="fp32", config=name).kernel == name
+        with pytest.raises(hopper_gemm.errors.UnsupportedProblemError, match="without promotion, which takes precision='tf32'"):
+            matmul(a, b, precision="fp32", config=name[:-1] + "?")
 
 
 def test_torchs_switch_decides(monkeypatch):

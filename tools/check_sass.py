@@ -139,7 +139,7 @@ def findings(name, code):
     loops_with_mma = [part for part in loops(code) if any(code[i][1].startswith(mma) for i in part)]
     if has(mma) and not loops_with_mma:
         texts.append(f"no loop contains {mma}")
-    if "_p128" in name and not any(code[i][1] == "FADD" for part in loops_with_mma for i in part):
+    if re.search(r"_p\d+", name) and not any(code[i][1] == "FADD" for part in loops_with_mma for i in part):
         texts.append("no loop adds up what wgmma summed (FADD): nothing is promoted")
     for part in loops_with_mma:
         for i in sorted(part):

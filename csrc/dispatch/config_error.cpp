@@ -63,8 +63,8 @@ std::string promotion_text(const KernelConfig& c) {
   if (c.promotes() && c.mmas_in_flight != 0)
     return text("promote_k ", c.promote_k, " with mmas_in_flight ", c.mmas_in_flight,
                 ": sums are read after each stage, so it must be 0");
-  if (c.promotes() && !is_fp8(c.a_type))
-    return text("promote_k ", c.promote_k, " with ", name_of(c.a_type), ": only fp8 sums are promoted");
+  if (c.promotes() && !is_fp8(c.a_type) && c.a_type != DataType::tf32)
+    return text("promote_k ", c.promote_k, " with ", name_of(c.a_type), ": only fp8 and tf32 sums are promoted");
   return text("promote_k ", c.promote_k, ": it is 0, or a multiple of ", c.mma_k(), " that divides tile_k ", c.tile_k);
 }
 

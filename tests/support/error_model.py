@@ -46,8 +46,9 @@ def kind_of(a: torch.dtype, *, precision: str | None = None, fast: bool = False,
 def sums(kind: str, k: int) -> float:
     """Largest error of a K-long sum, as a part of |a| @ |b|.
 
-    16-bit inputs and tf32: every instruction (16 or 8 of K) may cut 2^-23 off the accumulator. 3xTF32 issues three and
-    leaves out the product of the two low parts. fp16 sums have 11 bits. Integer sums are exact. Of fp8 only what the fp32
+    16-bit inputs and tf32: every instruction (16 or 8 of K) may cut 2^-23 off the accumulator. 3xTF32 leaves out the product
+    of the two low parts, and promotes: four instructions cut, and then the sum is added with one rounding (2^-24), each 32
+    of three times K, of which two thirds are small. fp16 sums have 11 bits. Integer sums are exact. Of fp8 only what the fp32
     additions lose: the rest depends on the data (`fp8_terms`).
     """
     return {
@@ -55,7 +56,7 @@ def sums(kind: str, k: int) -> float:
         "fp16": (k / 16 + 8) * 2.0**-23,
         "fp16_sums": (k / 16 + 8) * 2.0**-10,
         "tf32": (k / 8 + 8) * 2.0**-23,
-        "3xtf32": (3 * k / 8 + 8) * 2.0**-23 + 2.0**-21,
+        "3xtf32": (k / 32 + 8) * 2.0**-24 + 6 * 2.0**-23 + 2.0**-21,
         "fp8": (k / 128 + 8) * 2.0**-23,
         "fp8_fast": 8 * 2.0**-23,
         "int8": 0.0,

@@ -30,7 +30,7 @@ struct KernelConfig {
   int mmas_in_flight;  // wgmma groups left in flight when a stage is released: 1, or 0 for the ablation
   OutputOrder output = OutputOrder::row_major;
   int cluster_k = 1;           // CTAs of a cluster that share the K extent of one tile (split-K; epilogue/cluster_reduce.h)
-  int promote_k = 0;           // fp8: elements of K after which a sum moves to an fp32 one (mainloop/mma.h); 0: never
+  int promote_k = 0;           // fp8, tf32: elements of K after which a sum moves to an fp32 one (mainloop/mma.h); 0: never
   bool fused_epilogue = true;  // takes EpilogueOptions; false for the ablation that shows what their branch costs
 
   constexpr bool operator==(const KernelConfig&) const = default;
@@ -136,7 +136,7 @@ enum class ConfigRule : int {
   cluster,          // shape, and what the schedule allows
   multicast_slice,  // each sharer loads a slice of whole 8-row groups
   stages,
-  promotion,      // of fp8 sums, in whole parts of a stage, with no wgmma left in flight
+  promotion,      // of fp8 and tf32 sums, in whole parts of a stage, with no wgmma left in flight
   accumulators,   // registers of the accumulators against the cap
   register_pool,  // setmaxnreg targets against the pool (they are derived above: this guards the derivation)
   shared_memory,
@@ -186,7 +186,8 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   if (c.mmas_in_flight < 0 || c.mmas_in_flight > 1 || c.stages < 2 || c.stages > 32) return stages;
   if (!c.uses_tma() && c.stages < 2 + c.mmas_in_flight) return stages;
   if (c.promote_k < 0) return promotion;
-  if (c.promotes() && (!is_fp8(c.a_type) || c.tile_k % c.promote_k || c.promote_k % c.mma_k() || c.mmas_in_flight != 0))
+  const bool may_promote = is_fp8(c.a_type) || c.a_type == DataType::tf32;
+  if (c.promotes() && (!may_promote || c.tile_k % c.promote_k || c.promote_k % c.mma_k() || c.mmas_in_flight != 0))
     return promotion;
   if (c.mma_registers() + 24 > c.entry_registers()) return accumulators;
   if (c.free_registers() < 24) return accumulators;

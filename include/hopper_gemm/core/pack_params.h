@@ -28,8 +28,9 @@ struct PackSide {
 };
 
 // float32 operands of a 3xTF32 product: x = high + low, both of which tf32 holds. K becomes three segments,
-//   left  high low  high      right  high high low
-// so that one tf32 product over 3 K sums high * high + low * high + high * low.
+//   left  low  high high      right  high low  high
+// so that one tf32 product over 3 K sums low * high + high * low + high * high: the small ones first, because what an
+// addition loses is a part of the sum so far.
 enum class PackSplit : int { none, left, right };
 
 struct PackJob {

@@ -139,9 +139,9 @@ struct Packer {
       if (job.split != PackSplit::none) {
         const SplitPiece split = SplitPiece::of(piece);
         const bool left = job.split == PackSplit::left;
-        store_segment(place, split.high, 0);
-        store_segment(place, left ? split.low : split.factor, 1);
-        store_segment(place, left ? split.factor : split.low, 2);
+        store_segment(place, left ? split.low : split.factor, 0);
+        store_segment(place, left ? split.factor : split.low, 1);
+        store_segment(place, split.high, 2);
         return;
       }
     }

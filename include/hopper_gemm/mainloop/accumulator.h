@@ -1,6 +1,6 @@
 // The accumulators of one warpgroup's part of a tile: mma_blocks() blocks of 64 rows x tile_n columns in registers.
 // Indices are compile-time constants everywhere: a run-time index would put the array in local memory.
-// A promoting kernel (fp8) has more: `d` is what wgmma adds into, one set or two in turn, `promoted` the fp32 sums.
+// A promoting kernel has more: `d` is what wgmma adds into, one set or two in turn, `promoted` the fp32 sums.
 #pragma once
 #include <type_traits>
 

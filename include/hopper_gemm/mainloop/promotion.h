@@ -1,5 +1,5 @@
-// The main loop of kernels that promote (fp8): wgmma sums promote_k elements of K, and each such sum is added to an fp32 one
-// outside the tensor core, whose own sums have 14 bits (docs/accuracy.md).
+// The main loop of kernels that promote (fp8, 3xTF32): wgmma sums promote_k elements of K, and each such sum is added to an
+// fp32 one outside the tensor core, whose own sums have 14 bits (fp8) or are cut instead of rounded (docs/accuracy.md).
 #pragma once
 #include "hopper_gemm/mainloop/stage_operands.h"
 
