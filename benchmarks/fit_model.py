@@ -37,7 +37,7 @@ FITTED = [
     "mainloop_slowdown.warp_specialized", "mainloop_slowdown.cooperative", "mainloop_slowdown.pingpong", "mainloop_slowdown.tma",
     "smem_bytes_per_cycle", "l2_bytes_per_cycle", "l2_bytes_per_us", "split_line.cost", "split_line.odd_sectors",
     "edge_row_cycles", "ragged_row_cycles", "softness", "load_latency_cycles", "step_cycles", "prologue_cycles",
-    "epilogue_cycles", "store_bytes_per_cycle.tma", "store_bytes_per_cycle.direct", "narrow_panel_power", "hbm_bytes_per_us",
+    "epilogue_cycles", "store_bytes_per_cycle.tma", "store_bytes_per_cycle.rows", "store_bytes_per_cycle.direct", "narrow_panel_power", "hbm_bytes_per_us",
     "hbm_bytes_per_cycle_sm", "overlap_loss", "launch_us", "cluster_us", "slice_sum.launch_us", "slice_sum.eight_us", "slice_sum.bytes_per_us",
 ]  # fmt: skip
 PRIOR = 0.25  # how far a constant may move in one fit, as a standard deviation of its logarithm

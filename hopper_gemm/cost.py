@@ -187,9 +187,11 @@ class Estimate:
         element = 4 if self.slices > 1 else self.problem.output_bytes
         out_bytes = self.kernel.tile[0] * self.kernel.tile[1] * element
         rate = self.model["store_bytes_per_cycle"]["direct"]
-        if self.kernel.store == "tma" and element == 2 and self.problem.n % 8 == 0:
-            narrow = math.gcd(self.kernel.tile[1], 64) / 64 if self.kernel.output == "row_major" else 1.0
-            rate = self.model["store_bytes_per_cycle"]["tma"] * narrow ** self.model["narrow_panel_power"]
+        if self.kernel.store == "tma" and element == 2:  # through panels: by TMA, or row by row if rows are not whole 16 bytes
+            row_major = self.kernel.output == "row_major"
+            narrow = math.gcd(self.kernel.tile[1], 64) / 64 if row_major else 1.0
+            way = "rows" if (self.problem.n if row_major else self.problem.m) % 8 else "tma"
+            rate = self.model["store_bytes_per_cycle"][way] * narrow ** self.model["narrow_panel_power"]
         return float(self.model["epilogue_cycles"] + out_bytes / rate)
 
     @property

@@ -56,12 +56,12 @@ Problem with_legal_pitches(Problem p) {
 // 2026-11-29; loads zero-fill exactly). So a stored row, like
 // the pitch and the address, must be whole 16 bytes.
 Store store_path(const KernelConfig& config, const Problem& p) {
-  const bool can = config.store == Store::tma && element_bytes(p.output) == 2 &&
-                   p.stored_columns() * element_bytes(p.output) % kAccessBytes == 0 &&
+  if (config.store != Store::tma || element_bytes(p.output) != 2) return Store::direct;
+  const bool can = p.stored_columns() * element_bytes(p.output) % kAccessBytes == 0 &&
                    p.out_pitch * element_bytes(p.output) % kAccessBytes == 0 &&
                    p.out_batch * element_bytes(p.output) % kAccessBytes == 0 &&
                    reinterpret_cast<uintptr_t>(p.out) % kAccessBytes == 0;
-  return can ? Store::tma : Store::direct;
+  return can ? Store::tma : config.stores_rows() ? Store::rows : Store::direct;
 }
 
 TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& p) {

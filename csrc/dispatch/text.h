@@ -20,7 +20,9 @@ constexpr const char* name_of(Activation activation) {
   return names[static_cast<int>(activation)];
 }
 constexpr const char* name_of(Major major) { return major == Major::k ? "k" : "mn"; }
-constexpr const char* name_of(Store store) { return store == Store::direct ? "direct" : "tma"; }
+constexpr const char* name_of(Store store) {
+  return store == Store::direct ? "direct" : store == Store::tma ? "tma" : "rows";
+}
 constexpr const char* name_of(Raster raster) { return raster == Raster::along_m ? "along_m" : "along_n"; }
 constexpr const char* name_of(OutputOrder order) { return order == OutputOrder::row_major ? "row_major" : "column_major"; }
 

@@ -1,4 +1,4 @@
-// Ordinary 16-byte accesses to shared memory, and reads of another CTA's (distributed shared memory): ordered by barriers
+// Ordinary accesses to shared memory, and reads of another CTA's (distributed shared memory): ordered by barriers
 // alone, so only happens-before can tell a race.
 #include <cstring>
 
@@ -17,10 +17,11 @@ Epoch next_access(Thread& thread) {
   return end;
 }
 
-uint32_t unit_of(const Cta& cta, const void* pointer, const char* what, Line line) {
+uint32_t unit_of(const Cta& cta, const void* pointer, const char* what, Line line, uint32_t bytes = 16) {
   const uint32_t address = window_address(cta, pointer, what, line);
-  if (address % 16 != 0)
-    fail(Finding::alignment, std::string(what) + " at " + place(line) + ": the address is not 16-byte aligned");
+  if (address % bytes != 0)
+    fail(Finding::alignment,
+         std::string(what) + " at " + place(line) + ": the address is not " + std::to_string(bytes) + "-byte aligned");
   return (address - kSharedStart) / 16;
 }
 
@@ -41,14 +42,14 @@ void shared_store(void* to, const void* value, Line line) {
   if (first_word == kPoisonFloat) poisoned_accumulator(line);
 }
 
-void shared_load(const void* from, void* value, Line line) {
+void shared_load(const void* from, void* value, int bytes, Line line) {
   tick(costs::kRegister);
   Thread& thread = self();
   Cta& cta = *thread.cta;
-  const uint32_t unit = unit_of(cta, from, "shared_load", line);
+  const uint32_t unit = unit_of(cta, from, "shared_load", line, static_cast<uint32_t>(bytes));
   const Clock before = thread.clock;
   cta.shadow.ordinary_read(unit, cta.shadow.add(access(Access::By::load, thread, line, next_access(thread))), before);
-  std::memcpy(value, from, 16);
+  std::memcpy(value, from, static_cast<size_t>(bytes));
 }
 
 // Reads and writes the same 16 bytes: they stay what they were copied for.

@@ -68,7 +68,9 @@ struct EmulatedGemm {
     params.order = {tiles_m, tiles_n, 2, Raster::along_m};
     params.out_type = out_type;
     // TMA stores clip at whole 16 bytes: csrc/dispatch/operands.cpp, store_path.
-    params.store = out_type == DataType::f32 || shape.n % 8 != 0 ? Store::direct : c.store;
+    params.store = out_type == DataType::f32 || c.store == Store::direct ? Store::direct
+                   : shape.n % 8 != 0                                    ? (c.stores_rows() ? Store::rows : Store::direct)
+                                                                         : Store::tma;
     params.out_pairs = true;
     params.a_map = operand_map(a_tile(c), c.a_sharers(), aligned(a), shape.m, shape.k, a_pitch);
     params.b_map = operand_map(b_tile(c), c.b_sharers(), aligned(b), shape.n, shape.k, b_pitch);

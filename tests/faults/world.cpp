@@ -22,7 +22,7 @@ struct Extents {
 };
 
 // Ragged at every edge; rings of 3 or 4 stages wrap more than twice, persistent CTAs do several tiles on two SMs. The
-// second and third are stored directly: N is not whole 16 bytes, and odd, so that a row ends within a pair. The third is a
+// second and third are not stored by TMA: N is not whole 16 bytes, and odd, so that a row ends within a pair. The third is a
 // batch. The last one has a single k-block: shorter than any ring, and nothing at all for one half of a split K.
 constexpr Extents kShapes[] = {{200, 136, 584}, {330, 91, 200}, {65, 219, 328, 2}, {264, 128, 456}, {130, 72, 40}};
 constexpr int kShapeCount = sizeof kShapes / sizeof kShapes[0];
@@ -48,7 +48,8 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   const auto pitch = [](int extent) { return static_cast<int64_t>(round_up(extent, 16) + 16); };
   const bool a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
   const bool rows = c.is_row_major();
-  const int64_t a_pitch = pitch(a_k ? e.k : e.m), b_pitch = pitch(b_k ? e.k : e.n), out_pitch = pitch(rows ? e.n : e.m);
+  const int64_t a_pitch = pitch(a_k ? e.k : e.m), b_pitch = pitch(b_k ? e.k : e.n);
+  const int64_t out_pitch = pitch(rows ? e.n : e.m) + (e.batches > 1);  // of the batch, every other row begins within a word
   const int64_t a_batch = a_pitch * (a_k ? e.m : e.k), b_batch = b_pitch * (b_k ? e.n : e.k), out_batch = out_pitch * (rows ? e.m : e.n);
   const auto data = [&](int64_t elements) { return std::vector<uint16_t>((elements * e.batches + 64) * c.element_bytes() / 2 + 64, 0x3C00); };
   std::vector<uint16_t> a = data(a_batch), b = data(b_batch);

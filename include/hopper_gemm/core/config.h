@@ -86,6 +86,10 @@ struct KernelConfig {
     return fixed_shared_bytes() + consumers * 2 * panel_bytes() <= kSharedMemoryBytes ? 2 : 1;
   }
 
+  // Whether 16-bit outputs that a TMA store cannot write go through the panels too (epilogue/store_rows.h). Four warpgroups of
+  // consumers have no registers for it.
+  constexpr bool stores_rows() const { return panel_buffers() > 0 && consumers < 4; }
+
   // --- partial sums of a split tile: the f32 accumulators of every consumer thread
   constexpr int partial_bytes() const { return splits_k() ? tile_m * tile_n * 4 : 0; }
 

@@ -32,7 +32,7 @@ struct GemmParams {
   StaticOperand static_operand = StaticOperand::none;
   TileOrder order;
   DataType out_type;
-  Store store;     // Store::tma only if the kernel has staging buffers and the output can take it
+  Store store;     // Store::tma only if the kernel has staging buffers, Store::rows only if it stores_rows()
   bool out_pairs;  // direct store: two adjacent columns may be written as one aligned word
   EpilogueParams epilogue;
 };

@@ -23,8 +23,9 @@ enum class OutputOrder : int { row_major, column_major };
 // Shared-memory swizzle. The span is the row length in bytes of one swizzle atom: 16 << value.
 enum class Swizzle : int { none, b32, b64, b128 };
 
-// How the epilogue can write the output: registers -> global, or stmatrix -> shared -> TMA store.
-enum class Store : int { direct, tma };
+// How the epilogue can write the output: registers -> global; stmatrix -> shared -> TMA store; or, chosen at run time where a
+// kernel that has the latter cannot use it, stmatrix -> shared -> rows in global memory (epilogue/store_rows.h).
+enum class Store : int { direct, tma, rows };
 
 // Order in which tiles are walked: `along_m` visits consecutive rows of tiles first.
 enum class Raster : int { along_m, along_n };

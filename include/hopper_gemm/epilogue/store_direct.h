@@ -23,13 +23,14 @@ struct Stored<4> {  // f32, or the bits of s32
   HG_DEVICE static Element high(Two two) { return two.high; }
 };
 
-// Calls store(bytes of an output element) with a constant: the types a kernel can write, s32 sums as s32 alone.
-template <class K, class Store>
-HG_DEVICE void with_output_bytes(DataType type, Store store) {
+// Calls store(bytes of an output element) with a constant: the types a kernel can write from registers. s32 sums are written as
+// s32 alone; 16-bit outputs may take another path (store_rows.h).
+template <class K, class Write>
+HG_DEVICE void with_output_bytes(DataType type, Write store) {
   if (K::config.accumulator == DataType::s32 || element_bytes(type) == 4) {
     store(std::integral_constant<int, 4>{});
   } else if constexpr (K::config.accumulator != DataType::s32) {
-    if (element_bytes(type) == 2) {
+    if (!K::config.stores_rows() && element_bytes(type) == 2) {
       store(std::integral_constant<int, 2>{});
     } else {
       store(std::integral_constant<int, 1>{});

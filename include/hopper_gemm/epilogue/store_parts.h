@@ -1,9 +1,10 @@
-// The epilogue in parts of one panel each: through the operations, if there are any, then down either store path. The loop
+// The epilogue in parts of one panel each: through the operations, if there are any, then down one of the store paths. The loop
 // over the parts is not unrolled, which keeps all of it to one copy in a kernel: it works in the place of the first part, and
 // each later one is copied there (mainloop/accumulator.h).
 #pragma once
 #include "hopper_gemm/epilogue/operations.h"
 #include "hopper_gemm/epilogue/store_direct.h"
+#include "hopper_gemm/epilogue/store_rows.h"
 #include "hopper_gemm/epilogue/store_tma.h"
 
 namespace hopper_gemm {
@@ -20,7 +21,7 @@ struct PartsStore {
 
   HG_DEVICE void store(Accumulator<K>& acc, int m_begin, int n_begin) const {
     if constexpr (c.store == Store::tma) {
-      if (context.params.store == Store::tma) PanelStore<K>{context, is_issuer, batch}.begin();
+      if (context.params.store != Store::direct) PanelStore<K>{context, is_issuer, batch}.begin();
     }
     HG_NO_UNROLL for (int index = 0; index < c.mma_blocks() * kPanels;) {
       // Places are computed here, for this part: kept in registers across the loops they cost spills at 192 accumulators.
@@ -40,12 +41,15 @@ struct PartsStore {
       if (!params.epilogue.plain) Operations<K>::make(context, batch).apply(part, row, column);
     }
     if constexpr (c.store == Store::tma) {
-      if (params.store == Store::tma) {
+      if (params.store != Store::direct) {
         const PanelStore<K> panels{context, is_issuer, batch};
-        if (params.out_type == DataType::bf16) {
-          panels.template put<DataType::bf16>(index, part, 0, 0, row, column);
+        const unsigned char* panel = params.out_type == DataType::bf16
+                                         ? panels.template fill<DataType::bf16>(index, part, 0, 0)
+                                         : panels.template fill<DataType::f16>(index, part, 0, 0);
+        if (c.stores_rows() && params.store == Store::rows) {
+          RowStore<K>{context, batch}.store(panel, row, column);
         } else {
-          panels.template put<DataType::f16>(index, part, 0, 0, row, column);
+          panels.issue(panel, row, column);
         }
         return;
       }

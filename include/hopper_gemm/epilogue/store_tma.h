@@ -45,6 +45,11 @@ struct PanelStore {
   // Panel `index` of this tile: columns 8 * first_group ... of a block of `source`, stored at `row` and `column`.
   template <DataType kOut, class Source>
   HG_DEVICE void put(int index, const Source& source, int block, int first_group, int row, int column) const {
+    issue(fill<kOut>(index, source, block, first_group), row, column);
+  }
+  // The panel, once all of the warpgroup have written it.
+  template <DataType kOut, class Source>
+  HG_DEVICE const unsigned char* fill(int index, const Source& source, int block, int first_group) const {
     unsigned char* panel = context.shared.epilogue.panel[context.warpgroup][index % kBuffers];
     if (kBuffers == 1 && index > 0) {
       wait_buffers_read();
@@ -54,7 +59,7 @@ struct PanelStore {
     arch::async_proxy_fence();
     if (kBuffers == 2) wait_buffers_read();
     sync();
-    issue(panel, row, column);
+    return panel;
   }
 };
 

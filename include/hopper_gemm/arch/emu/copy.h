@@ -53,7 +53,7 @@ struct alignas(16) Piece {
   uint32_t word[4];
 };
 
-// Ordinary 16-byte accesses to this CTA's shared memory.
+// Ordinary accesses to this CTA's shared memory: 16 bytes, and loads of 2.
 template <class T>
 HG_DEVICE void shared_store(T& to, T value, emulator::Line line = emulator::Line::current()) {
   static_assert(sizeof(T) == 16);
@@ -61,9 +61,9 @@ HG_DEVICE void shared_store(T& to, T value, emulator::Line line = emulator::Line
 }
 template <class T>
 HG_DEVICE T shared_load(const T& from, emulator::Line line = emulator::Line::current()) {
-  static_assert(sizeof(T) == 16);
+  static_assert(sizeof(T) == 16 || sizeof(T) == 2);
   T value;
-  emulator::shared_load(&from, &value, line);
+  emulator::shared_load(&from, &value, sizeof(T), line);
   return value;
 }
 

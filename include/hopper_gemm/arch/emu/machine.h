@@ -60,7 +60,7 @@ void cp_async_commit(Line line);
 void cp_async_wait(int groups, Line line);
 void round_tf32(void* unit, Line line);                                       // 16 bytes
 void shared_store(void* to, const void* value, Line line);                    // 16 bytes
-void shared_load(const void* from, void* value, Line line);                   // 16 bytes
+void shared_load(const void* from, void* value, int bytes, Line line);        // 16 or 2
 void cluster_load(const void* local, uint32_t rank, void* value, Line line);  // 16 bytes
 void stmatrix(void* row, const uint32_t* registers, int count, bool transposed, Line line);
 void load_global(const void* address, void* value, int bytes, Line line);

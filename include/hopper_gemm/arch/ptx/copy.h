@@ -57,7 +57,7 @@ struct alignas(16) Piece {
   uint32_t word[4];
 };
 
-// Ordinary 16-byte accesses to this CTA's shared memory.
+// Ordinary accesses to this CTA's shared memory: 16 bytes, and loads of 2.
 template <class T>
 HG_DEVICE void shared_store(T& to, T value) {
   static_assert(sizeof(T) == 16);
@@ -65,7 +65,7 @@ HG_DEVICE void shared_store(T& to, T value) {
 }
 template <class T>
 HG_DEVICE T shared_load(const T& from) {
-  static_assert(sizeof(T) == 16);
+  static_assert(sizeof(T) == 16 || sizeof(T) == 2);
   return from;
 }
 
