@@ -2,12 +2,12 @@
 
     python benchmarks/fit_model.py sweep.json [MORE.json ...] [--write]
 
-Least squares over the logarithms of predicted over measured time: within a shape the order of kernels counts, and most among
+First the constants, then the correction of what they leave (hopper_gemm/correction.json). Least squares over the logarithms of predicted over measured time: within a shape the order of kernels counts, and most among
 the fastest; how far all of them are off together counts less. Times are the sustained ones, and short ones stretched alike
 for kernels that were not among the fastest; of rows without sustained times, only deep products whose K was cut into slices,
 which short rounds rank the same way. `factor` is what one schedule, tile and cluster takes beyond the model, drawn towards 1,
-of its own time and of the memory's; last, factors are moved a little to where the fastest kernels are chosen. Prints what the
-kernels the fitted model chooses cost beyond the best; --write replaces the constants.
+of its own time and of the memory's. The correction is a sum of regression trees over the errors that are left (scikit-learn).
+Prints what the chosen kernels cost beyond the best, of trees that have not seen the shape; --write replaces the files.
 """
 
 from __future__ import annotations
@@ -23,20 +23,23 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.optimize import least_squares, minimize
+from scipy.optimize import least_squares
+from sklearn.ensemble import GradientBoostingRegressor
 
 from hopper_gemm.bench.suites import Case
+from hopper_gemm.correction import FEATURES, features
 from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import Kernel, all_kernels
 from hopper_gemm.selector import load_model
 
-MODEL = Path(__file__).parents[1] / "hopper_gemm" / "model.json"
+MODEL = Path(__file__).resolve().parents[1] / "hopper_gemm" / "model.json"
 FITTED = [
     "power_softness", "us_per_power.tflop", "us_per_power.smem_gb", "us_per_power.l2_gb", "us_per_power.hbm_gb",
     "us_per_power.out_gb", "tflop_energy.tf32", "tflop_energy.e4m3", "promoted_per_cycle.alone", "promoted_per_cycle.shared", "promoted_per_cycle.alternating",
     "mainloop_slowdown.warp_specialized", "mainloop_slowdown.cooperative", "mainloop_slowdown.pingpong", "mainloop_slowdown.tma",
     "smem_bytes_per_cycle", "l2_bytes_per_cycle", "l2_bytes_per_us", "split_line.cost", "split_line.odd_sectors",
-    "edge_row_cycles", "ragged_row_cycles", "softness", "load_latency_cycles", "step_cycles", "prologue_cycles",
+    "edge_row_cycles", "ragged_row_cycles", "softness", "load_latency_cycles", "step_cycles", "l2_zeros", "zero_tail",
+    "prologue_cycles.multistage", "prologue_cycles.tma", "prologue_cycles.warp_specialized", "prologue_cycles.cooperative", "prologue_cycles.pingpong",
     "epilogue_cycles", "store_bytes_per_cycle.tma", "store_bytes_per_cycle.rows", "store_bytes_per_cycle.direct", "narrow_panel_power", "hbm_bytes_per_us",
     "hbm_bytes_per_cycle_sm", "overlap_loss", "launch_us", "cluster_us", "slice_sum.launch_us", "slice_sum.eight_us", "slice_sum.bytes_per_us",
 ]  # fmt: skip
@@ -44,10 +47,12 @@ PRIOR = 0.25  # how far a constant may move in one fit, as a standard deviation 
 FACTOR_PRIOR = 0.04
 ERROR = 0.03  # of a timing and the model, as a standard deviation of its logarithm
 TOGETHER = 0.3  # weight of an error that all kernels of a shape share
-CLOSE = 0.015  # predictions so near, as logarithms, that either kernel may be chosen
-POLISH_PRIOR, POLISH_WEIGHT = 0.03, 0.02
+BOOSTING: dict[str, Any] = {
+    "n_estimators": 200, "learning_rate": 0.1, "max_depth": 5, "subsample": 0.5, "max_features": 0.3, "min_samples_leaf": 8,
+    "init": "zero", "random_state": 0,
+}  # fmt: skip
 PARTS = ("kernel", "memory")  # that have factors
-FASTEST = 12  # of the times without sustained ones
+FASTEST = 12  # of a shape are fitted to
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
             times = {name: us for name, us in row["sustained"].items() if name != "torch"}
             longer = statistics.median(times[name] / short[name] for name in times)
             times = {name: us * longer for name, us in short.items()} | times
-            found = [(*name.split(), us) for name, us in times.items()]
+            found = sorted(((*name.split(), us) for name, us in times.items()), key=lambda entry: entry[-1])[:FASTEST]
         else:
             found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
             if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
@@ -170,38 +175,55 @@ class Fit:
             self.residuals, self.start_point(), jac=self.jacobian, loss="soft_l1", max_nfev=evaluations, verbose=2
         ).x
 
-    def polish(self, start: np.ndarray, evaluations: int) -> np.ndarray:
-        """Moves the factors a little to where the kernels that look fastest are: what counts in the end is which one is
-        chosen, and least squares do not ask for that."""
-        count, ends = len(FITTED), np.cumsum([len(shape) for shape in self.shapes])[:-1]
-        costs = [np.log([t.us / min(u.us for u in shape) for t in shape]) for shape in self.shapes]
+    def by_shape(self, values: np.ndarray) -> list[np.ndarray]:
+        return np.split(values, np.cumsum([len(shape) for shape in self.shapes])[:-1])
 
-        def loss(factors: np.ndarray) -> tuple[float, np.ndarray]:
-            x = np.concatenate([start[:count], factors])
-            here = self.predicted(self.model(x))
-            total, slopes = 0.0, []
-            for shape, errors, cost in zip(self.shapes, np.split(here, ends), costs):
-                times = errors + np.log([t.us for t in shape])
-                chances = np.exp((times.min() - times) / CLOSE)
-                chances /= chances.sum()
-                total += chances @ cost
-                slopes.append(-chances * (cost - chances @ cost) / CLOSE)
-            moved = (factors - start[count:]) / POLISH_PRIOR
-            gradient = np.array(self.factor_slopes(x, here)) @ np.concatenate(slopes) + POLISH_WEIGHT * 2 * moved / POLISH_PRIOR
-            return total + POLISH_WEIGHT * moved @ moved, gradient
-
-        found = minimize(loss, start[count:], jac=True, method="L-BFGS-B", options={"maxiter": evaluations}).x
-        return np.concatenate([start[:count], found])
-
-    def regret(self, model: dict[str, Any]) -> list[tuple[float, Timed, Timed]]:
-        """Of every shape, the time of the chosen of the timed kernels over that of the fastest; worst first."""
+    def regret(self, errors: np.ndarray) -> list[tuple[float, Timed, Timed]]:
+        """Of every shape, the time of the chosen of the timed kernels over that of the fastest; worst first. `errors`:
+        logarithms of predicted over measured times."""
         found = []
-        ends = np.cumsum([len(shape) for shape in self.shapes])[:-1]
-        for shape, errors in zip(self.shapes, np.split(self.predicted(model), ends)):
-            chosen = min(zip(shape, errors), key=lambda e: math.log(e[0].us) + e[1])[0]
+        for shape, own in zip(self.shapes, self.by_shape(errors)):
+            chosen = min(zip(shape, own), key=lambda e: math.log(e[0].us) + e[1])[0]
             best = min(shape, key=lambda t: t.us)
             found.append((chosen.us / best.us, chosen, best))
         return sorted(found, key=lambda e: -e[0])
+
+
+class Correction:
+    """Trees for the errors of a fitted model."""
+
+    def __init__(self, fit: Fit, model: dict[str, Any]) -> None:
+        self.fit, self.errors = fit, fit.predicted(model)
+        self.features = np.array([features(fit.estimate(t, model)) for t in fit.timed], float)
+        best = np.repeat([min(t.us for t in shape) for shape in fit.shapes], [len(shape) for shape in fit.shapes])
+        self.weights = (best / [t.us for t in fit.timed]) ** 4
+        shared = [np.full(len(e), np.average(e, weights=w)) for e, w in zip(fit.by_shape(self.errors), fit.by_shape(self.weights))]
+        self.missing = np.concatenate(shared) - self.errors  # what to add; what the kernels of a shape share does not matter
+        self.shape = np.repeat(np.arange(len(fit.shapes)), [len(shape) for shape in fit.shapes])
+
+    def learn(self, rows: np.ndarray) -> GradientBoostingRegressor:
+        return GradientBoostingRegressor(**BOOSTING).fit(self.features[rows], self.missing[rows], sample_weight=self.weights[rows])
+
+    def unseen(self, folds: int = 4) -> np.ndarray:
+        """Errors with corrections learned from the other shapes."""
+        part = np.random.default_rng(0).permutation(len(self.fit.shapes)) % folds
+        left = self.errors.copy()
+        for fold in range(folds):
+            out = part[self.shape] == fold
+            left[out] += self.learn(~out).predict(self.features[out])
+        return left
+
+    def trees(self) -> list[Any]:
+        """As hopper_gemm/correction.py reads them."""
+        machine = self.learn(np.full(len(self.missing), True))
+
+        def node(tree: Any, i: int) -> Any:
+            if tree.feature[i] < 0:
+                return round(BOOSTING["learning_rate"] * float(tree.value[i].item()), 5)
+            low, high = (node(tree, int(side[i])) for side in (tree.children_left, tree.children_right))
+            return [int(tree.feature[i]), float(f"{tree.threshold[i]:.6g}"), low, high]
+
+        return [node(estimator.tree_, 0) for estimator in machine.estimators_.ravel()]
 
 
 def report(title: str, regrets: list[tuple[float, Timed, Timed]]) -> None:
@@ -226,11 +248,17 @@ def main() -> None:
     options = parser.parse_args()
     kernels = {kernel.name: kernel for kernel in all_kernels()}
     fit = Fit([shape for path in options.sweeps for shape in timings(path, kernels)])
-    report("before", fit.regret(fit.model(fit.start_point())))
-    model = rounded(fit.model(fit.polish(fit.solve(options.evaluations), 40)))
-    report("after", fit.regret(model))
+    report("before", fit.regret(fit.predicted(fit.model(fit.start_point()))))
+    model = rounded(fit.model(fit.solve(options.evaluations)))
+    report("constants", fit.regret(fit.predicted(model)))
+    correction = Correction(fit, model)
+    report("corrected, shapes left out", fit.regret(correction.unseen()))
     if options.write:
         MODEL.write_text(json.dumps(model, indent=2) + "\n")
+        about = "fitted by benchmarks/fit_model.py to the errors of model.json: [feature, threshold, up to it, above it] or a value"
+        trees = ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in correction.trees())
+        head = json.dumps({"about": about, "features": FEATURES})[:-1]
+        MODEL.with_name("correction.json").write_text(head + ', "trees": [\n' + trees + "\n]}\n")
 
 
 if __name__ == "__main__":

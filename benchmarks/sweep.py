@@ -5,7 +5,7 @@
 Shapes: a suite, and random ones, drawn as benchmarks/selector.py draws its own (to which nothing is fitted: another seed),
 but with rows that kernels read in place. For each shape all kernels take part in short interleaved rounds with the walk the
 model picks, those with few tiles also with K cut into slices; the fastest ten follow in longer rounds, because a card at its
-power limit ranks them differently. The fastest sixteen are recorded.
+power limit ranks them differently. The fastest twelve are recorded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from selector import draw_shapes
 
 SHORT, LONG = 0.06, 0.3  # of a round of 25 ms
 ROUNDS = 3
-FINALISTS, RECORDED = 10, 16
+FINALISTS, RECORDED = 10, 12
 LARGEST_FLOOR_US = 1500.0
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
@@ -51,7 +51,7 @@ def applicable(case: Case) -> list:
     kernels = [
         k
         for k in all_kernels()
-        if k.compiled and k.input == problem.input and k.accumulator != "f16" and k.operand_layout in problem.layouts
+        if k.compiled and k.automatic and k.input == problem.input and k.accumulator != "f16" and k.operand_layout in problem.layouts
         and (k.promote_k > 0) == problem.promotes
     ]
     predictions = [predict(problem.for_output(k.output), k, card, model) for k in kernels]

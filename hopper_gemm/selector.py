@@ -1,4 +1,4 @@
-"""Which kernel for which problem: sorts candidates by the analytic model of cost.py.
+"""Which kernel for which problem: sorts candidates by the analytic model of cost.py and its learned correction.
 
 Pure Python and deterministic: the same problem on the same card always gets the same kernel.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from .correction import load_trees, log_factor
 from .cost import Card, Estimate
 from .manifest import majors as kernel_majors
 from .problem import Problem
@@ -34,6 +36,7 @@ class Prediction:
     waves: float  # tiles per resident CTA, before rounding up
     fill: float  # useful part of the computed tile area and of the last wave
     bound: str  # "tensor core", "shared memory", "L2", "HBM" or "power"
+    estimate: Estimate = field(repr=False, compare=False)
 
     @property
     def reason(self) -> str:
@@ -41,6 +44,9 @@ class Prediction:
             f"{self.us:.1f} us predicted: {self.tiles} tiles in {self.waves:.2f} waves, "
             f"{100 * self.fill:.0f}% of the computed area and slots useful, bound by {self.bound}"
         )
+
+
+CORRECTED = 1.5  # times the fastest prediction: slower ones stay as the model has them, because no correction is as large
 
 
 @functools.cache
@@ -64,7 +70,14 @@ def rank(
         return p.us + packing_us(p, model) - (static_gain_us(p, card, model) if static_b else 0.0)
 
     predictions = [predict(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
+    reach = CORRECTED * min((p.us for p in predictions), default=0.0)
+    predictions = [corrected(p) if p.us <= reach else p for p in predictions]
     return sorted(predictions, key=lambda p: (round(us(p), 3), p.kernel.id))
+
+
+def corrected(prediction: Prediction) -> Prediction:
+    """With the errors that the model made on shapes like this one taken out (correction.py)."""
+    return replace(prediction, us=prediction.us * math.exp(log_factor(prediction.estimate, load_trees())))
 
 
 def static_gain_us(prediction: Prediction, card: Card, model: Mapping[str, Any]) -> float:
@@ -114,4 +127,5 @@ def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, An
         waves=estimate.tiles / estimate.resident_ctas,
         fill=estimate.useful_area * estimate.tiles / (estimate.sms * estimate.tiles_per_sm),
         bound=estimate.bound,
+        estimate=estimate,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hopper_gemm.correction import log_factor
 from support.programs import load_program
 
 from hopper_gemm.registry import all_kernels
@@ -46,8 +47,20 @@ def test_a_fit_improves_and_judges_itself(fit):
     zero = fit.start_point()
     x = fit.solve(8)
     assert np.square(fit.residuals(x)).sum() < np.square(fit.residuals(zero)).sum()
-    regrets = fit.regret(fit.model(x))
+    regrets = fit.regret(fit.predicted(fit.model(x)))
     assert [r for r, _, _ in regrets] == sorted((r for r, _, _ in regrets), reverse=True) and regrets[-1][0] >= 1
+
+
+def test_trees_take_out_what_the_model_missed(program, fit):
+    model = fit.model(fit.start_point())
+    correction = program.Correction(fit, model)
+    assert correction.unseen(3).shape == correction.errors.shape
+    trees = correction.trees()
+    learned = correction.learn(np.full(len(correction.missing), True)).predict(correction.features)
+    ours = [log_factor(fit.estimate(t, model), trees) for t in fit.timed]
+    assert np.allclose(ours, learned, atol=1e-3), "the package walks the trees as scikit-learn does"
+    left = np.average((correction.missing - ours) ** 2, weights=correction.weights)
+    assert left < 0.5 * np.average(correction.missing**2, weights=correction.weights)
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")

@@ -1,0 +1,63 @@
+"""What the model of cost.py does not know: a correction of its times, learned from the errors it made on measured shapes.
+
+A sum of small regression trees (gradient boosting: Friedman, "Greedy function approximation", 2001) over how a problem falls
+into a kernel's tiles and over the terms of the model. Their values are at most those of errors that were seen, so far from the
+measured shapes the model has the last word. `benchmarks/fit_model.py` writes correction.json.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Union
+
+from .cost import Estimate
+from .schedule import Schedule
+
+__all__ = ["FEATURES", "features", "load_trees", "log_factor"]
+
+FEATURES = (
+    "m", "n", "k", "tile_m", "tile_n", "tile_k", "stages", "cluster_m", "cluster_n", "cluster_k", "schedule", "row_major",
+    "ctas_per_sm", "tiles", "tiles_per_sm", "waves", "fill", "k_blocks", "slices", "busy_us", "memory_us", "power_us", "us",
+    "zero_rows", "useful_area", "store", "whole_lines", "k_tail", "m_tail", "n_tail", "element_bytes", "promotes", "a_is_k_major",
+    "b_is_k_major",
+)  # fmt: skip
+_SCHEDULES, _STORES = list(Schedule), ("tma", "rows", "direct")
+Node = Union[float, "list[Any]"]  # a value, or [feature, threshold, node up to the threshold, node above it]
+
+
+def features(e: Estimate) -> list[float]:
+    """What the trees look at, in the order of FEATURES: extents and times as logarithms of base 2."""
+    kernel, problem = e.kernel, e.problem
+    extents = (problem.m, problem.n, problem.k)
+    odd_direct = e.store == "direct" and e.stored_columns % 2
+    m_tail, n_tail, k_tail = (extent % tile / tile for extent, tile in zip(extents, kernel.tile))
+    return [
+        *map(math.log2, extents), *map(math.log2, kernel.tile), kernel.stages, *map(math.log2, (*kernel.cluster, kernel.cluster_k)),
+        _SCHEDULES.index(kernel.schedule), kernel.output == "row_major",
+        e.ctas_per_sm, math.log2(e.tiles), e.tiles_per_sm, e.tiles / e.resident_ctas, e.tiles / (e.sms * e.tiles_per_sm),
+        math.log2(e.k_blocks), math.log2(e.slices), *(math.log2(max(us, 1e-3)) for us in (e.busy_us, e.memory_us, e.power_us, e.us)),
+        math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store) + odd_direct, problem.k * problem.element_bytes % 128 == 0,
+        k_tail, m_tail, n_tail, problem.element_bytes, kernel.promote_k > 0, kernel.layout[0] == "t", kernel.layout[1] == "n",
+    ]  # fmt: skip
+
+
+@functools.cache
+def load_trees(path: Path | None = None) -> list[Node]:
+    """The shipped trees, or those of another file."""
+    text = (path or Path(__file__).with_name("correction.json")).read_text(encoding="utf-8")
+    found: list[Node] = json.loads(text)["trees"]
+    return found
+
+
+def log_factor(e: Estimate, trees: Sequence[Node]) -> float:
+    """The logarithm of what the modelled time is to be multiplied by."""
+    values, total = features(e), 0.0
+    for node in trees:
+        while isinstance(node, list):
+            node = node[2] if values[node[0]] <= node[1] else node[3]
+        total += node
+    return total
