@@ -221,7 +221,7 @@ class Correction:
             if tree.feature[i] < 0:
                 return round(BOOSTING["learning_rate"] * float(tree.value[i].item()), 5)
             low, high = (node(tree, int(side[i])) for side in (tree.children_left, tree.children_right))
-            return [int(tree.feature[i]), float(f"{tree.threshold[i]:.6g}"), low, high]
+            return [int(tree.feature[i]), float(f"{tree.threshold[i]:.8g}"), low, high]
 
         return [node(estimator.tree_, 0) for estimator in machine.estimators_.ravel()]
 

@@ -25,7 +25,7 @@ FEATURES = (
     "zero_rows", "useful_area", "store", "whole_lines", "k_tail", "m_tail", "n_tail", "element_bytes", "promotes", "a_is_k_major",
     "b_is_k_major",
 )  # fmt: skip
-_SCHEDULES, _STORES = list(Schedule), ("tma", "rows", "direct")
+_SCHEDULES, _STORES = list(Schedule), ("tma", "rows", "direct", "singles")
 Node = Union[float, "list[Any]"]  # a value, or [feature, threshold, node up to the threshold, node above it]
 
 
@@ -33,14 +33,13 @@ def features(e: Estimate) -> list[float]:
     """What the trees look at, in the order of FEATURES: extents and times as logarithms of base 2."""
     kernel, problem = e.kernel, e.problem
     extents = (problem.m, problem.n, problem.k)
-    odd_direct = e.store == "direct" and e.stored_columns % 2
     m_tail, n_tail, k_tail = (extent % tile / tile for extent, tile in zip(extents, kernel.tile))
     return [
         *map(math.log2, extents), *map(math.log2, kernel.tile), kernel.stages, *map(math.log2, (*kernel.cluster, kernel.cluster_k)),
         _SCHEDULES.index(kernel.schedule), kernel.output == "row_major",
         e.ctas_per_sm, math.log2(e.tiles), e.tiles_per_sm, e.tiles / e.resident_ctas, e.tiles / (e.sms * e.tiles_per_sm),
         math.log2(e.k_blocks), math.log2(e.slices), *(math.log2(max(us, 1e-3)) for us in (e.busy_us, e.memory_us, e.power_us, e.us)),
-        math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store) + odd_direct, problem.k * problem.element_bytes % 128 == 0,
+        math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store), problem.k * problem.element_bytes % 128 == 0,
         k_tail, m_tail, n_tail, problem.element_bytes, kernel.promote_k > 0, kernel.layout[0] == "t", kernel.layout[1] == "n",
     ]  # fmt: skip
 

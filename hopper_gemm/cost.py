@@ -200,17 +200,21 @@ class Estimate:
 
     @property
     def store(self) -> str:
-        """How tiles leave the kernel: "tma" or "rows", both through panels in shared memory, or "direct"."""
+        """How tiles leave the kernel: "tma" or "rows", both through panels in shared memory, or from registers, "direct", and as
+        "singles" where not even two elements can be written at once."""
         if self.kernel.store != "tma" or self.slices > 1 or self.problem.output_bytes != 2:
-            return "direct"
+            return "singles" if self.stored_columns % 2 else "direct"
         return "rows" if self.stored_columns % 8 else "tma"
 
     @cached_property
     def epilogue_cycles(self) -> float:
         element = 4 if self.slices > 1 else self.problem.output_bytes
-        out_bytes = self.kernel.tile[0] * self.kernel.tile[1] * element
+        tile_m, tile_n, _ = self.kernel.tile
+        if self.store != "tma":  # what lies outside is skipped
+            tile_m, tile_n = min(tile_m, self.problem.m), min(tile_n, self.problem.n)
+        out_bytes = tile_m * tile_n * element
         rate = self.model["store_bytes_per_cycle"][self.store]
-        if self.store != "direct" and self.kernel.output == "row_major":
+        if self.store in ("tma", "rows") and self.kernel.output == "row_major":
             rate *= (math.gcd(self.kernel.tile[1], 64) / 64) ** self.model["narrow_panel_power"]
         return float(self.model["epilogue_cycles"] + out_bytes / rate)
 

@@ -91,6 +91,7 @@ every_instruction(HG_PARAM(GemmParams) params) {
   Piece& piece = *reinterpret_cast<Piece*>(plan.data + 16 * thread);
   shared_store(piece, load_global(static_cast<const Piece*>(params.b) + thread));
   store_global(static_cast<Piece*>(params.out) + thread, shared_load(piece));
+  store_global(static_cast<uint16_t*>(params.out) + thread, shared_load(*reinterpret_cast<const uint16_t*>(&piece)));
   if (elected) stay_branch();
   wait_for_previous_grid();
   allow_next_grid();
