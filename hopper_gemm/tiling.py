@@ -1,0 +1,141 @@
+"""How a problem falls into the tiles of a kernel on a card: what the model of cost.py counts. No times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .problem import Problem
+from .registry import Kernel
+from .schedule import Schedule
+
+SM_SHARED_BYTES = 228 * 1024  # of one SM; every resident CTA takes 1 KB more than it asks for
+SM_THREADS = 2048
+SM_REGISTERS = 65536
+
+
+@dataclass(frozen=True)
+class Card:
+    """The properties of a GPU the model uses."""
+
+    name: str = "NVIDIA H200"
+    sm_count: int = 132
+    l2_bytes: int = 60 << 20
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A kernel on a problem, as the kernel sees it, on a card."""
+
+    problem: Problem
+    kernel: Kernel
+    card: Card
+    model: Mapping[str, Any]
+    slices: int = 1  # of K, in memory
+
+    @cached_property
+    def tiles_m(self) -> int:
+        return _padded_tiles(self.problem.m, self.kernel.tile[0], self.kernel.cluster[0])
+
+    @cached_property
+    def tiles_n(self) -> int:
+        return _padded_tiles(self.problem.n, self.kernel.tile[1], self.kernel.cluster[1])
+
+    @property
+    def tiles(self) -> int:
+        """Tiles, or parts of tiles if the K extent is split."""
+        return self.tiles_m * self.tiles_n * self.kernel.cluster_k * self.slices * self.problem.batches
+
+    @cached_property
+    def sms(self) -> int:
+        """SMs that clusters of this size can cover (66 clusters of 2 but only 30 of 4 were resident on 132 SMs)."""
+        size = self.kernel.cluster_size
+        fill = self.model["clusters_of_4_fill"] if size >= 4 else 1.0
+        return max(size, int(self.card.sm_count * fill) // size * size)
+
+    @cached_property
+    def ctas_per_sm(self) -> int:
+        """CTAs one SM holds at once, from shared memory, threads and registers."""
+        kernel = self.kernel
+        registers = min(255, SM_REGISTERS // kernel.threads // 8 * 8)
+        if not kernel.schedule.is_persistent:
+            per_register = 2 if kernel.accumulator == "f16" else 1
+            sets = 2 if kernel.promote_k else 1
+            accumulators = sets * kernel.tile[0] * kernel.tile[1] // (kernel.consumers * 128 * per_register)
+            registers = min(registers, accumulators + 56)
+        by_shared = SM_SHARED_BYTES // (kernel.shared_bytes + 1024)
+        return max(1, min(by_shared, SM_THREADS // kernel.threads, SM_REGISTERS // (registers * kernel.threads)))
+
+    @property
+    def resident_ctas(self) -> int:
+        return self.sms * self.ctas_per_sm
+
+    @property
+    def tiles_per_sm(self) -> int:
+        return -(-self.tiles // self.sms)
+
+    @property
+    def k_blocks(self) -> int:
+        """Of one CTA on one tile."""
+        return max(1, -(-self.problem.k // (self.kernel.tile[2] * self.kernel.cluster_k * self.slices)))
+
+    @property
+    def useful_area(self) -> float:
+        """Part of the computed tiles that lies inside the output."""
+        tile_m, tile_n, _ = self.kernel.tile
+        return self.problem.m * self.problem.n / (self.tiles_m * self.tiles_n * tile_m * tile_n)
+
+    # --- rows that a CTA fetches, and how its tiles leave
+
+    @cached_property
+    def fetched_rows(self) -> tuple[float, float]:
+        """Rows of K of A and of B that a CTA fetches: those inside the operands, and its share of a multicast."""
+        (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
+        return min(tile_m, self.problem.m) / cluster_n, min(tile_n, self.problem.n) / cluster_m
+
+    @property
+    def rows_beyond(self) -> float:
+        """Rows that are zero-filled in every tile: slower than rows that exist (M = 16 took longer than M = 64)."""
+        (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
+        return max(0, tile_m - self.problem.m) / cluster_n + max(0, tile_n - self.problem.n) / cluster_m
+
+    @property
+    def rows_ragged(self) -> float:
+        """The same in the last tiles of several, on average over all tiles."""
+        (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
+        m, n = self.problem.m, self.problem.n
+        of_a = max(0, self.tiles_m * tile_m - m) / self.tiles_m / cluster_n if m > tile_m else 0.0
+        of_b = max(0, self.tiles_n * tile_n - n) / self.tiles_n / cluster_m if n > tile_n else 0.0
+        return of_a + of_b
+
+    @property
+    def zero_rows(self) -> float:
+        """Rows that TMA fills with zeros, in whole or, in the last block of K, in part, on average over all tiles and blocks.
+        They cost L2 more than rows that exist: 1679 x 8 x 1832 took twice as long on tiles of 64 x 32 over out.t() as over out."""
+        if self.kernel.schedule is Schedule.MULTISTAGE:
+            return 0.0
+        beyond, tile_k = self.rows_beyond + self.rows_ragged, self.kernel.tile[2]
+        blocks = -(-self.problem.k // tile_k)
+        tail = (blocks * tile_k - self.problem.k) / tile_k / blocks
+        return beyond + self.model["zero_tail"] * tail * (sum(self.fetched_rows) - self.rows_ragged)
+
+    @property
+    def stored_columns(self) -> int:
+        """Of the output as it lies in memory."""
+        return self.problem.n if self.kernel.output == "row_major" else self.problem.m
+
+    @property
+    def store(self) -> str:
+        """How tiles leave the kernel: "tma" or "rows", both through panels in shared memory, or from registers, "direct", and as
+        "singles" where not even two elements can be written at once."""
+        if self.kernel.store != "tma" or self.slices > 1 or self.problem.output_bytes != 2:
+            return "singles" if self.stored_columns % 2 else "direct"
+        return "rows" if self.stored_columns % 8 else "tma"
+
+
+def _padded_tiles(extent: int, tile: int, cluster: int) -> int:
+    """Tiles along an extent, rounded up to whole clusters."""
+    tiles = -(-extent // tile)
+    return -(-tiles // cluster) * cluster
