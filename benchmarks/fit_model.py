@@ -27,7 +27,7 @@ from scipy.optimize import least_squares
 from sklearn.ensemble import GradientBoostingRegressor
 
 from hopper_gemm.bench.suites import Case
-from hopper_gemm.correction import FEATURES, features
+from hopper_gemm.correction import FEATURES, features, kind_of
 from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import Kernel, all_kernels
 from hopper_gemm.selector import load_model
@@ -254,11 +254,28 @@ def main() -> None:
     correction = Correction(fit, model)
     report("corrected, shapes left out", fit.regret(correction.unseen()))
     if options.write:
-        MODEL.write_text(json.dumps(model, indent=2) + "\n")
-        about = "fitted by benchmarks/fit_model.py to the errors of model.json: [feature, threshold, up to it, above it] or a value"
-        trees = ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in correction.trees())
-        head = json.dumps({"about": about, "features": FEATURES})[:-1]
-        MODEL.with_name("correction.json").write_text(head + ', "trees": [\n' + trees + "\n]}\n")
+        write(model, correction, max(json.loads(path.read_text())["date"] for path in options.sweeps))
+
+
+SOURCE = """fitted by benchmarks/fit_model.py to the {fastest} fastest kernels (tiles, clusters, schedules and slices of K) on {shapes} measured shapes
+(benchmarks/results/sweep*.json: suites and random ones; bf16, fp16, tf32, fp8; sustained timings of the ten fastest; random normal inputs
+rotating over more than the L2). mainloop_slowdown.multistage, store_bytes_per_cycle.singles (what 16-bit tiles took before they left
+through panels), l2_useful_bytes, clusters_of_4_fill, the packing constants, int8 and 3xTF32 are estimates; static is set by hand after
+static_chains.json, pack_transposed_factor after a 4097 x 4097 x 4096 product; factor is what a schedule, tile and cluster took beyond
+the rest of the model, of its own time and of the memory's"""
+
+
+def write(model: dict[str, Any], correction: Correction, date: str) -> None:
+    """Replaces the constants and the trees."""
+    source = " ".join(SOURCE.split()).format(fastest=FASTEST, shapes=len(correction.fit.shapes))
+    MODEL.write_text(json.dumps(model | {"date": date, "source": source}, indent=2) + "\n")
+    head = {
+        "about": "fitted by benchmarks/fit_model.py to the errors of model.json: [feature, threshold, up to it, above it] or a value",
+        "features": FEATURES,
+        "kinds": sorted({kind_of(t.kernel) for t in correction.fit.timed}),
+    }
+    trees = ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in correction.trees())
+    MODEL.with_name("correction.json").write_text(json.dumps(head)[:-1] + ', "trees": [\n' + trees + "\n]}\n")
 
 
 if __name__ == "__main__":

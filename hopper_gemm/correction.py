@@ -1,8 +1,8 @@
 """What the model of cost.py does not know: a correction of its times, learned from the errors it made on measured shapes.
 
 A sum of small regression trees (gradient boosting: Friedman, "Greedy function approximation", 2001) over how a problem falls
-into a kernel's tiles and over the terms of the model. Their values are at most those of errors that were seen, so far from the
-measured shapes the model has the last word. `benchmarks/fit_model.py` writes correction.json.
+into a kernel's tiles and over the terms of the model. Kernels of a kind that was not measured (mixed fp8, integers, 3xTF32) are
+left as the model has them. `benchmarks/fit_model.py` writes correction.json.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
 from .cost import Estimate
+from .registry import Kernel
 from .schedule import Schedule
 
-__all__ = ["FEATURES", "features", "load_trees", "log_factor"]
+__all__ = ["FEATURES", "LARGEST", "Correction", "features", "kind_of", "load_correction", "log_factor"]
+
+LARGEST = 0.4  # logarithm: the most that a time is changed by
 
 FEATURES = (
     "m", "n", "k", "tile_m", "tile_n", "tile_k", "stages", "cluster_m", "cluster_n", "cluster_k", "schedule", "row_major",
@@ -35,7 +38,7 @@ def features(e: Estimate) -> list[float]:
     extents = (problem.m, problem.n, problem.k)
     m_tail, n_tail, k_tail = (extent % tile / tile for extent, tile in zip(extents, kernel.tile))
     return [
-        *map(math.log2, extents), *map(math.log2, kernel.tile), kernel.stages, *map(math.log2, (*kernel.cluster, kernel.cluster_k)),
+        *(math.log2(max(1, extent)) for extent in extents), *map(math.log2, kernel.tile), kernel.stages, *map(math.log2, (*kernel.cluster, kernel.cluster_k)),
         _SCHEDULES.index(kernel.schedule), kernel.output == "row_major",
         e.ctas_per_sm, math.log2(e.tiles), e.tiles_per_sm, e.tiles / e.resident_ctas, e.tiles / (e.sms * e.tiles_per_sm),
         math.log2(e.k_blocks), math.log2(e.slices), *(math.log2(max(us, 1e-3)) for us in (e.busy_us, e.memory_us, e.power_us, e.us)),
@@ -44,19 +47,33 @@ def features(e: Estimate) -> list[float]:
     ]  # fmt: skip
 
 
+def kind_of(kernel: Kernel) -> str:
+    """The arithmetic of a kernel, as far as its time goes: types that were measured have corrections."""
+    return f"{kernel.input}, promoted" if kernel.promote_k else kernel.input
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Trees, and the kinds of kernels (`kind_of`) whose errors they were learned from."""
+
+    kinds: frozenset[str]
+    trees: tuple[Node, ...]
+
+
 @functools.cache
-def load_trees(path: Path | None = None) -> list[Node]:
-    """The shipped trees, or those of another file."""
-    text = (path or Path(__file__).with_name("correction.json")).read_text(encoding="utf-8")
-    found: list[Node] = json.loads(text)["trees"]
-    return found
+def load_correction(path: Path | None = None) -> Correction:
+    """The shipped one, or that of another file."""
+    found = json.loads((path or Path(__file__).with_name("correction.json")).read_text(encoding="utf-8"))
+    return Correction(frozenset(found["kinds"]), tuple(found["trees"]))
 
 
-def log_factor(e: Estimate, trees: Sequence[Node]) -> float:
-    """The logarithm of what the modelled time is to be multiplied by."""
+def log_factor(e: Estimate, correction: Correction) -> float:
+    """The logarithm of what the modelled time is to be multiplied by, from -LARGEST to LARGEST."""
+    if kind_of(e.kernel) not in correction.kinds:
+        return 0.0
     values, total = features(e), 0.0
-    for node in trees:
+    for node in correction.trees:
         while isinstance(node, list):
             node = node[2] if values[node[0]] <= node[1] else node[3]
         total += node
-    return total
+    return max(-LARGEST, min(LARGEST, total))

@@ -64,7 +64,7 @@ class Estimate(Tiling):
 
     @property
     def promotion_cycles(self) -> float:
-        """That the tensor core waits while fp8 sums are added up outside it: hardly, where a warpgroup multiplies into two sets
+        """That the tensor core waits while sums are added up outside it: hardly, where a warpgroup multiplies into two sets
         in turn, little where another warpgroup of the tile fills the gap."""
         kernel = self.kernel
         if not kernel.promote_k:

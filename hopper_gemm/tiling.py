@@ -117,7 +117,7 @@ class Tiling:
         if self.kernel.schedule is Schedule.MULTISTAGE:
             return 0.0
         beyond, tile_k = self.rows_beyond + self.rows_ragged, self.kernel.tile[2]
-        blocks = -(-self.problem.k // tile_k)
+        blocks = max(1, -(-self.problem.k // tile_k))
         tail = (blocks * tile_k - self.problem.k) / tile_k / blocks
         return beyond + self.model["zero_tail"] * tail * (sum(self.fetched_rows) - self.rows_ragged)
 
@@ -129,10 +129,12 @@ class Tiling:
     @property
     def store(self) -> str:
         """How tiles leave the kernel: "tma" or "rows", both through panels in shared memory, or from registers, "direct", and as
-        "singles" where not even two elements can be written at once."""
-        if self.kernel.store != "tma" or self.slices > 1 or self.problem.output_bytes != 2:
-            return "singles" if self.stored_columns % 2 else "direct"
-        return "rows" if self.stored_columns % 8 else "tma"
+        "singles" where not even two 16-bit elements can be written at once. Slices of K are f32, in rows of whole 16 bytes."""
+        if self.slices > 1 or self.problem.output_bytes != 2:
+            return "direct"
+        if self.kernel.store == "tma" and (self.stored_columns % 8 == 0 or self.kernel.consumers < 4):
+            return "rows" if self.stored_columns % 8 else "tma"
+        return "singles" if self.stored_columns % 2 and not self.problem.copies_out else "direct"
 
 
 def _padded_tiles(extent: int, tile: int, cluster: int) -> int:

@@ -19,6 +19,7 @@ from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import load_model
 
+pytest.importorskip("sklearn")  # what fits the trees; the package itself does without
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 
@@ -64,7 +65,8 @@ def test_trees_take_out_what_the_model_missed(program):
     assert found.unseen(2).shape == found.errors.shape == (sum(map(len, fit.shapes)),)
     trees = found.trees()
     learned = found.learn(np.full(len(found.missing), True)).predict(found.features)
-    ours = [log_factor(fit.estimate(t, model), trees) for t in fit.timed]
+    kinds = frozenset(correction.kind_of(t.kernel) for t in fit.timed)
+    ours = [log_factor(fit.estimate(t, model), correction.Correction(kinds, tuple(trees))) for t in fit.timed]
     same = np.isclose(ours, learned, atol=1e-3)  # features are rounded there, which tips a few over a threshold
     assert same.mean() > 0.97, "the package walks the trees as scikit-learn does"
     left = np.average((found.missing - ours) ** 2, weights=found.weights)
@@ -77,7 +79,11 @@ def test_the_shipped_trees_are_of_these_features():
     case, kernel = Case(333, 444, 200), next(k for k in all_kernels() if k.input == "bf16" and k.layout == "tn")
     values = correction.features(Estimate(case.problem(), kernel, Card(), load_model()))
     assert len(values) == len(correction.FEATURES) and all(math.isfinite(v) for v in values)
-    assert abs(correction.log_factor(Estimate(case.problem(), kernel, Card(), load_model()), correction.load_trees())) < 0.5
+    shipped = correction.load_correction()
+    assert abs(log_factor(Estimate(case.problem(), kernel, Card(), load_model()), shipped)) <= correction.LARGEST
+    unmeasured = next(k for k in all_kernels() if k.input == "s8")
+    problem = Case(333, 448, 256, "int8").problem()
+    assert log_factor(Estimate(problem, unmeasured, Card(), load_model()), shipped) == 0
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")

@@ -151,14 +151,18 @@ def test_plans_cover_the_output_in_whole_clusters(schedule):
 def test_the_store_path_follows_the_output():
     kernel = first("tma", store="tma")["id"]
 
-    def store(out):
-        a, b, _ = tn(64, out.shape[1], 64)
+    def store(out, kernel=kernel, dtype=BF16):
+        a, b, _ = (x.to(dtype) for x in tn(64, out.shape[1], 64))
         return _C.launch_shape(kernel, a, b, out)["store"]
 
     assert store(torch.zeros(64, 64, dtype=BF16)) == "tma"
     assert store(torch.zeros(64, 64, dtype=torch.float32)) == "direct"
-    assert store(torch.zeros(64, 65, dtype=BF16)) == "direct"
-    assert store(torch.zeros(64 * 64 + 1, dtype=BF16)[1:].view(64, 64)) == "direct"
+    assert store(torch.zeros(64, 65, dtype=BF16)) == "rows"
+    assert store(torch.zeros(64 * 64 + 1, dtype=BF16)[1:].view(64, 64)) == "rows"
+    # no registers for it: four warpgroups of consumers
+    four = first("cooperative", a_type="f16", accumulator="f16", consumers=4)["id"]
+    assert store(torch.zeros(64, 65, dtype=torch.float16), four, torch.float16) == "direct"
+    assert store(torch.zeros(64, 64, dtype=torch.float16), four, torch.float16) == "tma"
 
 
 def test_empty_products_launch_nothing():

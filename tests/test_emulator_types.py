@@ -220,6 +220,16 @@ def test_which_fp8_kernels_may_run():
         assert {bool(p.kernel.promote_k) for p in few.candidates} == {False, True}
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, E4M3, torch.int8])
+@pytest.mark.parametrize("schedule", ["auto", *SCHEDULES])
+def test_no_k_is_zero(schedule, dtype):
+    a, b = torch.empty(70, 0).to(dtype), torch.empty(0, 40).to(dtype)
+    with hopper_gemm.emulator():
+        for precision in ("fp32", "tf32") if dtype == torch.float32 else (None,):
+            y = matmul(a, b, schedule=schedule, precision=precision)
+            assert y.shape == (70, 40) and not y.float().any()
+
+
 def test_integer_sums_wrap_around():
     k = 33056  # 255 * 255 * k is just above 2^31
     a, b = torch.full((8, k), 255, dtype=torch.uint8), torch.full((8, k), 255, dtype=torch.uint8).t()

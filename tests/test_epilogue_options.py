@@ -48,7 +48,7 @@ def run(shape: Shape, kind: torch.dtype = BF16, *, layout="tn", seed=0, out_dtyp
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("aligned, out_dtype", [(True, BF16), (False, BF16), (True, HALF), (True, F32)])
-def test_everything_at_once_on_both_store_paths(schedule, aligned, out_dtype):
+def test_everything_at_once_on_every_store_path(schedule, aligned, out_dtype):
     for seed, shape in enumerate((Shape(72, 136, 40), Shape(133, 65, 72))):
         run(
             shape, schedule=schedule, aligned=aligned, out_dtype=out_dtype, seed=seed, alpha=0.5, beta=-1.5, activation="gelu",

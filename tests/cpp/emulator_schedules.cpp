@@ -1,4 +1,4 @@
-// The library's five schedules in the emulator: ragged shapes, clusters, both store paths, several seeds (an argument
+// The library's five schedules in the emulator: ragged shapes, clusters, all store paths, several seeds (an argument
 // says how many).
 #include <chrono>
 #include <cstdlib>
