@@ -30,7 +30,7 @@ struct KernelConfig {
   int mmas_in_flight;  // wgmma groups left in flight when a stage is released: 1, or 0 for the ablation
   OutputOrder output = OutputOrder::row_major;
   int cluster_k = 1;           // CTAs of a cluster that share the K extent of one tile (split-K; epilogue/cluster_reduce.h)
-  int promote_k = 0;           // fp8, tf32: elements of K after which a sum moves to an fp32 one (mainloop/promotion.h); 0: never
+  int promote_k = 0;           // fp8, tf32: elements of K after which a sum moves to an fp32 one (promotion.h); 0: never
   bool fused_epilogue = true;  // takes EpilogueOptions; false for the ablation that shows what their branch costs
 
   constexpr bool operator==(const KernelConfig&) const = default;
