@@ -118,14 +118,15 @@ def as_for_any_m(problem: Problem, predictions: Sequence[Prediction], card: Card
 
 
 def _measured_choice(problem: Problem, request: Request, card: Card) -> Choice | None:
-    """The user's own measurement comes before the library's."""
+    """The user's own measurement comes before the library's, and a product with copies takes what the one without them takes."""
     if request.config is not None or request.batch_invariant:
         return None
-    key = key_of(problem, str(parse_schedule(request.schedule) or AUTO))
-    choice = table_of(card).choices.get(key) if request.tuned else None
-    if choice is None and request.shipped and not request.static_b:
-        choice = shipped_choices(card).get(key)
-    return choice
+    schedule = str(parse_schedule(request.schedule) or AUTO)
+    keys = [key_of(problem, schedule), key_of(problem.in_place, schedule)]
+    tables = [table_of(card).choices] if request.tuned else []
+    if request.shipped and not request.static_b:
+        tables.append(shipped_choices(card))
+    return next((table[key] for table in tables for key in keys if key in table), None)
 
 
 # What asks for a kernel that does not promote, of fp8 and of 3xTF32.

@@ -70,6 +70,14 @@ class Problem:
         return int(manifest.ELEMENT_BYTES[self.a_type])
 
     @property
+    def in_place(self) -> Problem:
+        """The product that is left once everything is copied that has to be: of aligned operands, to an aligned result."""
+        a_majors, b_majors = (
+            ways[:1] if packs else ways for ways, packs in zip((self.a_majors, self.b_majors), self.packs)
+        )
+        return replace(self, a_majors=a_majors, b_majors=b_majors, packs=(False, False), copies_out=False, workspace_bytes=0)
+
+    @property
     def promotes(self) -> bool:
         """Whether sums are to leave the tensor core every `promotion_k` of K: those of fp8 unless fast ones are allowed, and
         those of 3xTF32. Shorter sums have nothing to promote."""

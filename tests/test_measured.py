@@ -56,6 +56,15 @@ def test_the_shipped_table_chooses_and_explain_says_so(shipped):
     assert plan_of(card=Card(f"{CARD.name} (assumed)")).kernel == shipped.kernel
 
 
+def test_a_product_with_copies_takes_the_choice_of_the_one_without(shipped):
+    ways = ("k", "mn")  # what is packed may lie either way, as it lies now first
+    for packs, a, b in (((True, True), ways, ways), ((True, False), ways, ("k",)), ((False, True), ("k",), ways)):
+        packed = dataclasses.replace(PROBLEM, packs=packs, a_majors=a, b_majors=b, copies_out=True, workspace_bytes=1 << 20)
+        assert packed.in_place == PROBLEM and plan_of(packed).kernel == shipped.kernel and plan_of(packed).tuned
+    columns = dataclasses.replace(PROBLEM, packs=(True, False), a_majors=ways[::-1], workspace_bytes=1 << 20)
+    assert plan_of(columns).tuned is None, "a copy of columns is one of columns"
+
+
 def test_what_the_shipped_table_does_not_decide(shipped):
     own = plan_of(request=Request(shipped=False))
     assert own.tuned is None and own.kernel != shipped.kernel
