@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from . import manifest
@@ -123,7 +123,7 @@ def _measured_choice(problem: Problem, request: Request, card: Card) -> Choice |
         return None
     schedule = str(parse_schedule(request.schedule) or AUTO)
     keys = [key_of(problem, schedule), key_of(problem.in_place, schedule)]
-    tables = [table_of(card).choices] if request.tuned else []
+    tables: list[Mapping[str, Choice]] = [table_of(card).choices] if request.tuned else []
     if request.shipped and not request.static_b:
         tables.append(shipped_choices(card))
     return next((table[key] for table in tables for key in keys if key in table), None)
