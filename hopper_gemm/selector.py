@@ -39,6 +39,11 @@ class Prediction:
     estimate: Estimate = field(repr=False, compare=False)
 
     @property
+    def parts(self) -> int:
+        """Chains that a sum is cut into: slices of K in memory, times those within a cluster."""
+        return self.walk.slices * self.kernel.cluster_k
+
+    @property
     def reason(self) -> str:
         return (
             f"{self.us:.1f} us predicted: {self.tiles} tiles in {self.waves:.2f} waves, "
@@ -74,7 +79,17 @@ def rank(
     predictions = [predict(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
     reach = CORRECTED * min((p.us for p in predictions), default=0.0)
     predictions = [corrected(p) if p.us <= reach else p for p in predictions]
-    return sorted(predictions, key=lambda p: (round(us(p), 3), p.kernel.id))
+    wanted = wanted_parts(problem, card)
+    return sorted(predictions, key=lambda p: (p.parts < wanted, round(us(p), 3), p.kernel.id))
+
+
+def wanted_parts(problem: Problem, card: Card) -> int:
+    """Into how many chains a long sum is cut whatever is fastest, where its float32 result shows what a chain loses: 16-bit
+    inputs, and so few tiles that torch cuts K as well (into 2, 4 and 8 parts of 4096, 16384 and 65536; docs/accuracy.md)."""
+    few = problem.m * problem.n * problem.batches <= 64 * 64 * card.sm_count
+    if problem.output != "f32" or problem.element_bytes != 2 or not few:
+        return 1
+    return max(1, int(math.sqrt(problem.k) / 32))
 
 
 def corrected(prediction: Prediction) -> Prediction:
@@ -119,7 +134,8 @@ def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, An
     whole = Estimate(problem, kernel, card, model)
     slicings_of = slicings(problem, kernel, whole.tiles, whole.sms)
     estimates = [whole, *(Estimate(problem, kernel, card, model, slices) for slices in slicings_of[1:])]
-    estimate = min(estimates, key=lambda e: (round(e.us, 3), e.slices))
+    wanted = wanted_parts(problem, card)
+    estimate = min(estimates, key=lambda e: (e.slices * kernel.cluster_k < wanted, round(e.us, 3), e.slices))
     return Prediction(
         kernel=kernel,
         problem=problem,
