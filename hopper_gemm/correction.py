@@ -1,8 +1,8 @@
 """What the model of cost.py does not know: a correction of its times, learned from the errors it made on measured shapes.
 
 A sum of small regression trees (gradient boosting: Friedman, "Greedy function approximation", 2001) over how a problem falls
-into a kernel's tiles and over the terms of the model. Kernels of a kind that was not measured (mixed fp8, integers, 3xTF32) are
-left as the model has them. `benchmarks/fit_model.py` writes correction.json.
+into a kernel's tiles and over the terms of the model. Kernels of a kind that was not measured (integers, 3xTF32) are left as
+the model has them. `benchmarks/fit_model.py` writes correction.json.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def features(e: Estimate) -> list[float]:
 
 
 def kind_of(kernel: Kernel) -> str:
-    """The arithmetic of a kernel, as far as its time goes: types that were measured have corrections."""
-    return f"{kernel.input}, promoted" if kernel.promote_k else kernel.input
+    """The arithmetic of a kernel, as far as its time goes: all pairs of fp8 types take the same."""
+    types = "fp8" if kernel.a_type in ("e4m3", "e5m2") else kernel.input
+    return f"{types}, promoted" if kernel.promote_k else types
 
 
 @dataclass(frozen=True)
