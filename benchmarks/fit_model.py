@@ -2,8 +2,9 @@
 
     python benchmarks/fit_model.py sweep.json [MORE.json ...] [--write]
 
-First the constants, then the correction of what they leave (hopper_gemm/correction.json). Least squares over the logarithms of predicted over measured time: within a shape the order of kernels counts, and most among
-the fastest; how far all of them are off together counts less. Times are the sustained ones, and short ones stretched alike
+First the constants (hopper_gemm/model.json), then the correction of what they leave (correction.json). Least squares over the
+logarithms of predicted over measured time: within a shape the order of kernels counts, and most among the fastest; how far
+all of them are off together counts less. Times are the sustained ones, and short ones stretched alike
 for kernels that were not among the fastest; of rows without sustained times, only deep products whose K was cut into slices,
 which short rounds rank the same way. `factor` is what one schedule, tile and cluster takes beyond the model, drawn towards 1,
 of its own time and of the memory's. The correction is a sum of regression trees over the errors that are left (scikit-learn).
@@ -226,12 +227,14 @@ class Correction:
         return [node(estimator.tree_, 0) for estimator in machine.estimators_.ravel()]
 
 
-def report(title: str, regrets: list[tuple[float, Timed, Timed]]) -> None:
+def report(title: str, regrets: list[tuple[float, Timed, Timed]]) -> float:
+    """Prints the mean and the worst shapes; returns the mean."""
     mean = math.exp(sum(math.log(r) for r, _, _ in regrets) / len(regrets))
     print(f"{title}: {len(regrets)} shapes, chosen / best {mean:.4f} on average, worst {regrets[0][0]:.3f}")
     for ratio, chosen, best in regrets[:12]:
         names = [f"{t.kernel.name} /{t.slices}" for t in (chosen, best)]
         print(f"  {str(chosen.case):>28} {ratio:.3f}  {names[0]} instead of {names[1]}")
+    return round(mean, 4)
 
 
 def rounded(value: Any) -> Any:
@@ -250,11 +253,13 @@ def main() -> None:
     fit = Fit([shape for path in options.sweeps for shape in timings(path, kernels)])
     report("before", fit.regret(fit.predicted(fit.model(fit.start_point()))))
     model = rounded(fit.model(fit.solve(options.evaluations)))
-    report("constants", fit.regret(fit.predicted(model)))
     correction = Correction(fit, model)
-    report("corrected, shapes left out", fit.regret(correction.unseen()))
+    means = {
+        "constants": report("constants", fit.regret(correction.errors)),
+        "corrected": report("corrected, shapes left out", fit.regret(correction.unseen())),
+    }
     if options.write:
-        write(model, correction, max(json.loads(path.read_text())["date"] for path in options.sweeps))
+        write(model, correction, means, max(json.loads(path.read_text())["date"] for path in options.sweeps))
 
 
 SOURCE = """fitted by benchmarks/fit_model.py to the {fastest} fastest kernels (tiles, clusters, schedules and slices of K) on {shapes} measured shapes
@@ -265,14 +270,16 @@ static_chains.json, pack_transposed_factor after a 4097 x 4097 x 4096 product; f
 the rest of the model, of its own time and of the memory's"""
 
 
-def write(model: dict[str, Any], correction: Correction, date: str) -> None:
-    """Replaces the constants and the trees."""
+def write(model: dict[str, Any], correction: Correction, means: dict[str, float], date: str) -> None:
+    """Replaces the constants and the trees, with what the chosen kernels cost beyond the best."""
     source = " ".join(SOURCE.split()).format(fastest=FASTEST, shapes=len(correction.fit.shapes))
     MODEL.write_text(json.dumps(model | {"date": date, "source": source}, indent=2) + "\n")
     head = {
         "about": "fitted by benchmarks/fit_model.py to the errors of model.json: [feature, threshold, up to it, above it] or a value",
         "features": FEATURES,
         "kinds": sorted({kind_of(t.kernel) for t in correction.fit.timed}),
+        "shapes": len(correction.fit.shapes),
+        "chosen_over_best": means,
     }
     trees = ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in correction.trees())
     MODEL.with_name("correction.json").write_text(json.dumps(head)[:-1] + ', "trees": [\n' + trees + "\n]}\n")

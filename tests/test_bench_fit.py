@@ -76,6 +76,9 @@ def test_trees_take_out_what_the_model_missed(program):
 def test_the_shipped_trees_are_of_these_features():
     shipped = json.loads((Path(correction.__file__).with_name("correction.json")).read_text())
     assert tuple(shipped["features"]) == correction.FEATURES
+    means, page = shipped["chosen_over_best"], (RESULTS.parents[1] / "docs" / "performance.md").read_text(encoding="utf-8")
+    told = f"fitted to {shipped['shapes']} measured shapes", f"took {means['corrected']:.3f} times", f"without trees {means['constants']:.3f}"
+    assert all(text in page for text in told), told
     case, kernel = Case(333, 444, 200), next(k for k in all_kernels() if k.input == "bf16" and k.layout == "tn")
     values = correction.features(Estimate(case.problem(), kernel, Card(), load_model()))
     assert len(values) == len(correction.FEATURES) and all(math.isfinite(v) for v in values)
