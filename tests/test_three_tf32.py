@@ -74,6 +74,19 @@ def test_random_numbers(k):
     check(randn(40, k), randn(k, 48, seed=1))
 
 
+@pytest.mark.parametrize("k", [1, 2, 4, 8, 16, 32])
+def test_short_sums_beside_fp32_arithmetic(k):
+    """What docs/accuracy.md says of them. The product of the low parts is missing, so they are not as good; below 64 of K
+    benchmarks/accuracy.py does not look."""
+    a, b = randn(64, k), randn(k, 64, seed=1)
+    exact = a.double() @ b.double()
+    theirs = torch.zeros(64, 64)
+    for i in range(k):
+        theirs = torch.addcmul(theirs, a[:, i : i + 1], b[i : i + 1])
+    errors = [float((y.double() - exact).square().mean().sqrt()) for y in (fp32(a, b), theirs)]
+    assert errors[0] <= 3.5 * errors[1]
+
+
 @pytest.mark.parametrize(
     "a, b",
     [((7,), (7, 5)), ((5, 7), (7,)), ((3, 5, 7), (7, 4)), ((3, 5, 7), (3, 7, 4)), ((2, 1, 5, 7), (3, 7, 4)), ((5, 7), (3, 7, 4))],

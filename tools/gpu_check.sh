@@ -57,7 +57,7 @@ run_tests() {
   step smoke 120 $PYTHON tools/gpu_smoke.py
   if ! $PYTHON -c "import pytest" 2>/dev/null; then skip tests "no pytest"; return; fi
   HOPPER_GEMM_RECORD=$OUT/correctness.json \
-    step tests 300 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=20 -m gpu tests/test_gpu_*.py tests/test_no_other_library.py
+    step tests 300 $PYTHON -m pytest -q -p no:cacheprovider --maxfail=20 -m gpu tests/test_gpu_*.py tests/test_row_stores.py tests/test_no_other_library.py
 }
 
 # Inputs of public reports, in six processes at once where pytest can.
