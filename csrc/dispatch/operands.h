@@ -11,7 +11,7 @@ using TensorMapSpec = emulator::TensorMapSpec;
 // Replaces the pitch of every operand of extent 1 (arbitrary in torch) by a legal one.
 Problem with_legal_pitches(Problem problem);
 
-// 16-bit outputs of a kernel that has staging buffers: Store::tma if TMA can write them, else Store::rows.
+// 16-bit outputs of a kernel that has staging buffers: Store::tma if TMA can write them, else Store::rows if it can.
 Store store_path(const KernelConfig& config, const Problem& problem);
 
 // One box is what one CTA loads: the sharers of a multicast load a slice of the rows each.
