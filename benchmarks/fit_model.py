@@ -43,6 +43,7 @@ FITTED = [
     "prologue_cycles.multistage", "prologue_cycles.tma", "prologue_cycles.warp_specialized", "prologue_cycles.cooperative", "prologue_cycles.pingpong",
     "epilogue_cycles", "store_bytes_per_cycle.tma", "store_bytes_per_cycle.rows", "store_bytes_per_cycle.direct", "narrow_panel_power", "hbm_bytes_per_us",
     "hbm_bytes_per_cycle_sm", "overlap_loss", "launch_us", "cluster_us", "slice_sum.launch_us", "slice_sum.eight_us", "slice_sum.bytes_per_us",
+    "pack_launch_us", "pack_bytes_per_us", "pack_transposed_factor",
 ]  # fmt: skip
 PRIOR = 0.25  # how far a constant may move in one fit, as a standard deviation of its logarithm
 FACTOR_PRIOR = 0.04

@@ -1,11 +1,12 @@
 """Times every kernel of the build on many shapes: what hopper_gemm/model.json is fitted to and tiles are chosen by.
 
-    python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16]
+    python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16] [--packed]
 
 Shapes: a suite, and random ones, drawn as benchmarks/selector.py draws its own (to which nothing is fitted: another seed),
-but with rows that kernels read in place. For each shape all kernels take part in short interleaved rounds with the walk the
-model picks, those with few tiles also with K cut into slices; the fastest ten follow in longer rounds, because a card at its
-power limit ranks them differently. The fastest twelve are recorded.
+but with rows that kernels read in place; or, with `--packed`, only those that are packed, which is timed with the kernel.
+For each shape all kernels take part in short interleaved rounds with the walk the model picks, those with few tiles also
+with K cut into slices; the fastest ten follow in longer rounds, because a card at its power limit ranks them differently.
+The fastest twelve are recorded.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 
 
@@ -33,9 +35,13 @@ LARGEST_FLOOR_US = 1500.0
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
-def random_cases(count: int, seed: int, dtype: str = "bf16") -> list[Case]:
-    """Log-uniform in 1 to 16384, K in multiples of 64 or of 16 bytes, N of 64, of 8 or any; none over the time limit."""
-    drawn = draw_shapes(count, seed)
+def random_cases(count: int, seed: int, dtype: str = "bf16", packed: bool = False) -> list[Case]:
+    """Log-uniform in 1 to 16384, K in multiples of 64 or of 16 bytes, N of 64, of 8 or any; or those with any K that has to
+    be packed. None over the time limit."""
+    drawn = draw_shapes(4 * count if packed else count, seed)
+    if packed:
+        drawn = [replace(c, dtype=dtype) for c in drawn if any(c.problem().packs)][:count]
+        return [case for case in drawn if floor_us(case, "sustained") <= LARGEST_FLOOR_US]
     whole_k = (Case(c.m, c.n, max(16, c.k // 16 * 16) if c.k % 8 or dtype != "bf16" else c.k, dtype) for c in drawn)
     return [case for case in dict.fromkeys(whole_k) if floor_us(case, "sustained") <= LARGEST_FLOOR_US]
 
@@ -71,10 +77,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--suite", default="peers")
     parser.add_argument("--dtype", default="bf16", help="of bf16, fp16, tf32, fp8, fp8_fast, int8")
+    parser.add_argument("--packed", action="store_true", help="random shapes that have to be packed, instead of a suite and others")
     options = parser.parse_args()
     dtypes = options.dtype.split(",")
-    cases = [c for c in load_suite(options.suite, dtypes=dtypes) if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
-    cases += [case for dtype in dtypes for case in random_cases(options.random, options.seed, dtype)]
+    suite = [] if options.packed else load_suite(options.suite, dtypes=dtypes)
+    cases = [c for c in suite if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
+    cases += [case for dtype in dtypes for case in random_cases(options.random, options.seed, dtype, options.packed)]
     result = {**environment("sweep"), "seed": options.seed, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)
@@ -82,7 +90,7 @@ def main() -> None:
         if seconds_left(begin, options.seconds) < 0:
             print("time is up")
             break
-        if case.layout != "tn" and case.n % whole(case) or case.k % whole(case):
+        if not options.packed and any(case.problem().packs):
             continue
         started = time.monotonic()
         result["rows"].append(row(case, draw))
@@ -94,8 +102,12 @@ def main() -> None:
         )
 
 
-def slicings(case: Case, tiles: int) -> list[int]:
-    """Numbers of slices worth timing: as many as fill half the card, the card, or the card twice."""
+def slicings(case: Case, prediction: Prediction) -> list[int]:
+    """Numbers of slices worth timing: as many as fill half the card, the card, or the card twice. What is packed runs by name,
+    with the model's."""
+    if any(prediction.problem.packs):
+        return [prediction.walk.slices]
+    tiles = prediction.tiles // prediction.walk.slices
     if case.k < 1536 or tiles > 88 or case.dtype == "int8":
         return [1]
     legal = [s for s in range(2, 65) if case.k % s == 0 and case.k // s % whole(case) == 0 and case.k // s >= 256]
@@ -107,7 +119,7 @@ def row(case: Case, draw: random.Random) -> dict:
     sets = Operands(case, seed=0)
     calls = {"torch": sets.torch_call}
     for p in applicable(case):
-        for slices in slicings(case, p.tiles // p.walk.slices):
+        for slices in slicings(case, p):
             calls[f"{p.kernel.name} {slices}"] = call_of(sets, p, slices)
     candidates = measure.capture(calls, sets.count, lambda name, e: print(f"{case}: {name} failed: {e}"))
     times = timed(candidates, draw, ROUNDS, SHORT)
@@ -131,6 +143,8 @@ def timed(candidates: dict, draw: random.Random, rounds: int, shortened: float) 
 
 
 def call_of(sets: Operands, prediction: Prediction, slices: int) -> measure.Call:
+    if any(prediction.problem.packs):
+        return sets.call(config=prediction.kernel.name)
     gemm, kernel, walk = _extension.load().gemm, prediction.kernel, prediction.walk
 
     def call(i: int) -> None:

@@ -26,7 +26,7 @@ FEATURES = (
     "m", "n", "k", "tile_m", "tile_n", "tile_k", "stages", "cluster_m", "cluster_n", "cluster_k", "schedule", "row_major",
     "ctas_per_sm", "tiles", "tiles_per_sm", "waves", "fill", "k_blocks", "slices", "busy_us", "memory_us", "power_us", "us",
     "zero_rows", "useful_area", "store", "whole_lines", "k_tail", "m_tail", "n_tail", "element_bytes", "promotes", "a_is_k_major",
-    "b_is_k_major",
+    "b_is_k_major", "packs_a", "packs_b", "copies_out", "packing_us",
 )  # fmt: skip
 _SCHEDULES, _STORES = list(Schedule), ("tma", "rows", "direct", "singles")
 Node = Union[float, "list[Any]"]  # a value, or [feature, threshold, node up to the threshold, node above it]
@@ -44,6 +44,7 @@ def features(e: Estimate) -> list[float]:
         math.log2(e.k_blocks), math.log2(e.slices), *(math.log2(max(us, 1e-3)) for us in (e.busy_us, e.memory_us, e.power_us, e.us)),
         math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store), problem.k * problem.element_bytes % 128 == 0,
         k_tail, m_tail, n_tail, problem.element_bytes, kernel.promote_k > 0, kernel.layout[0] == "t", kernel.layout[1] == "n",
+        *problem.packs, problem.copies_out, math.log2(max(e.packing_us, 1e-3)),
     ]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The analytic model of one kernel's time on one problem. Constants come from model.json; units are in the names.
 
-time = launch + max(kernel, memory) + a part of the smaller + the sum of the slices of a split K
+time = launch + max(kernel, memory) + a part of the smaller + the sum of the slices of a split K + what is packed and copied
 kernel = soft maximum of (busiest SM at full clock, all work at the card's power limit)
 memory = soft maximum of (HBM, L2 to all SMs)
 busiest SM = tiles x k-blocks x cycles of a k-block + prologue + exposed epilogues
@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from .manifest import majors as kernel_majors
+from .operands import whole_bytes
 from .schedule import Schedule
 from .tiling import Card, Tiling
 from .walk import Walk, best_walk
@@ -37,7 +39,7 @@ class Estimate(Tiling):
         problem, letters = self.problem, self.kernel.layout
         contiguous = (problem.k if letters[0] == "t" else problem.m, problem.k if letters[1] == "n" else problem.n)
         weighted = sum(
-            rows * (1 + _split_lines(extent * self.kernel.element_bytes, self.model["split_line"]))
+            rows * (1 + _split_lines(whole_bytes(extent, self.kernel.element_bytes), self.model["split_line"]))
             for rows, extent in zip(self.fetched_rows, contiguous)
         )
         return self.kernel.element_bytes * self.kernel.tile[2] * weighted
@@ -136,6 +138,18 @@ class Estimate(Tiling):
         return float(model["launch_us"] + model["eight_us"] * -(-self.slices // 8) + written / model["bytes_per_us"])
 
     @property
+    def packing_us(self) -> float:
+        """What goes through workspaces: one launch before the kernel, one after it. Rows that become columns take longer."""
+        problem, model = self.problem, self.model
+        copied = 2 * problem.workspace_bytes
+        majors, sizes = (problem.a_majors, problem.b_majors), (problem.m * problem.k, problem.k * problem.n)
+        for packs, ways, major, size in zip(problem.packs, majors, kernel_majors(self.kernel.layout), sizes):
+            if packs and major != ways[0]:
+                copied += 2 * size * problem.batches * problem.element_bytes * (model["pack_transposed_factor"] - 1)
+        launches = any(problem.packs) + problem.copies_out
+        return float(launches * model["pack_launch_us"] + copied / model["pack_bytes_per_us"])
+
+    @property
     def hbm_us(self) -> float:
         """The memory's own limit, or what the CTAs of each round of tiles can ask for."""
         model, kernel, problem = self.model, self.kernel, self.problem
@@ -180,7 +194,7 @@ class Estimate(Tiling):
         memory_us = self.factor("memory") * self.memory_us
         launch_us = self.model["launch_us"] + self.model["cluster_us"] * (self.kernel.cluster_size > 1)
         slower, faster = max(kernel_us, memory_us), min(kernel_us, memory_us)
-        return float(launch_us + slower + self.model["overlap_loss"] * faster + self.sum_us)
+        return float(launch_us + slower + self.model["overlap_loss"] * faster + self.sum_us + self.packing_us)
 
     @property
     def bound(self) -> str:

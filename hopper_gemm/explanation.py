@@ -16,7 +16,7 @@ from .problem import Problem, read_problem
 from .recipe import Recipe
 from .registry import all_kernels
 from .schedule import Schedule
-from .selector import Card, Prediction, load_model, packing_us
+from .selector import Card, Prediction, load_model
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Explanation:
     @property
     def predicted_us(self) -> float:
         """Of the kernel and of what is packed before and copied after it."""
-        return self.plan.chosen.us + packing_us(self.plan.chosen, load_model())
+        return self.plan.chosen.us
 
     @property
     def candidates(self) -> list[Prediction]:
@@ -94,8 +94,8 @@ def packing_lines(chosen: Prediction) -> list[str]:
     names = [name for name, used in ((a, problem.packs[0]), (b, problem.packs[1])) if used]
     parts = [f"{' and '.join(sorted(names))} to aligned memory first"] if names else []
     parts += ["the result to out at the end"] if problem.copies_out else []
-    size, us = problem.workspace_bytes / 1e6, packing_us(chosen, load_model())
-    return [f"  packs   {' and '.join(parts)}: a workspace of {size:.1f} MB, about {us:.1f} us more"]
+    size, us = problem.workspace_bytes / 1e6, chosen.estimate.packing_us
+    return [f"  packs   {' and '.join(parts)}: a workspace of {size:.1f} MB, about {us:.1f} us of those predicted"]
 
 
 def static_line(chosen: Prediction) -> str:

@@ -95,6 +95,11 @@ def output_is_row_major(matrix: Matrix) -> bool | None:
     return None
 
 
+def whole_bytes(elements: int, element_bytes: int) -> int:
+    """Of a row of an aligned copy: whole 16 bytes."""
+    return -(-elements * element_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
 def check_no_self_overlap(shape: Sequence[int], stride: Sequence[int]) -> None:
     """Refuses an `out` of which several elements may be the same memory.
 

@@ -15,18 +15,17 @@ from typing import Any
 
 from .correction import load_correction, log_factor
 from .cost import Card, Estimate
-from .manifest import majors as kernel_majors
 from .problem import Problem
 from .registry import Kernel
 from .schedule import Schedule
 from .walk import Walk, slicings
 
-__all__ = ["Card", "Prediction", "load_model", "packing_us", "predict", "rank"]
+__all__ = ["Card", "Prediction", "load_model", "predict", "rank"]
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The modelled time of one kernel on one problem, with what `explain` says about it."""
+    """The modelled time of one kernel on one problem, what is packed and copied for it included, with what `explain` says of it."""
 
     kernel: Kernel
     problem: Problem  # as this kernel sees it: operands exchanged for a column-major kernel
@@ -73,7 +72,7 @@ def rank(
     """
 
     def us(p: Prediction) -> float:
-        return p.us + packing_us(p, model) - (static_gain_us(p, card, model) if static_b else 0.0)
+        return p.us - (static_gain_us(p, card, model) if static_b else 0.0)
 
     predictions = [predict(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
     reach = CORRECTED * min((p.us for p in predictions), default=0.0)
@@ -111,21 +110,6 @@ def static_gain_us(prediction: Prediction, card: Card, model: Mapping[str, Any])
     rows = kernel.tile[0 if prediction.problem.swapped else 1]
     prefetched = ctas * kernel.stages * rows * kernel.tile[2] * prediction.problem.element_bytes
     return float(min(constants["overlap_us"], prefetched / model["hbm_bytes_per_us"]))
-
-
-def packing_us(prediction: Prediction, model: Mapping[str, Any]) -> float:
-    """The modelled time of what a product copies through workspaces: one launch before the kernel, one after it. Rows that
-    become columns take longer.
-    """
-    problem = prediction.problem
-    copied = 2 * problem.workspace_bytes
-    majors = (problem.a_majors, problem.b_majors)
-    sizes = (problem.m * problem.k, problem.k * problem.n)
-    for packs, ways, major, size in zip(problem.packs, majors, kernel_majors(prediction.kernel.layout), sizes):
-        if packs and major != ways[0]:
-            copied += 2 * size * problem.batches * problem.element_bytes * (model["pack_transposed_factor"] - 1)
-    launches = any(problem.packs) + problem.copies_out
-    return float(launches * model["pack_launch_us"] + copied / model["pack_bytes_per_us"])
 
 
 def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> Prediction:

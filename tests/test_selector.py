@@ -15,7 +15,7 @@ from hopper_gemm.plan import Request, candidates_for, make_plan
 from hopper_gemm.problem import Problem
 from hopper_gemm.recipe import Recipe
 from hopper_gemm.registry import Kernel, all_kernels
-from hopper_gemm.selector import Card, load_model, packing_us, predict, rank
+from hopper_gemm.selector import Card, load_model, predict, rank
 from hopper_gemm.walk import GROUPS, RASTERS
 
 H200 = Card()
@@ -250,6 +250,5 @@ def test_what_is_packed_may_lie_either_way():
     assert large.kernel.layout == "tn", "a product long enough pays for rows that become columns"
     assert Recipe.of(large).b_inner == -2
     assert chosen(128, 8193, 4096).kernel.layout == "tt"
-    model = load_model()
-    across, along = packing_us(large, model), packing_us(dataclasses.replace(large, kernel=chosen(128, 8193, 4096).kernel), model)
+    across, along = (dataclasses.replace(large.estimate, kernel=kernel).packing_us for kernel in (large.kernel, chosen(128, 8193, 4096).kernel))
     assert 20 < along < across < 50
