@@ -1,10 +1,10 @@
 """Measures which kernel is the fastest for well-known products: the table that ships with the library.
 
-    python benchmarks/measure_choices.py [--again] [--part 0/1] [--seconds 1.5] [--total 280] [--json hopper_gemm/measured.json]
+    python benchmarks/measure_choices.py [--again] [--only TEXT] [--part 0/1] [--seconds 1.5] [--total 280] [--json hopper_gemm/measured.json]
 
 Layers of the models of `bench --model` for some numbers of tokens, and the suites of shapes. Every problem goes through the
 tuner's search (hopper_gemm/search.py), whose rounds are sustained. Problems that the file has already are left as they are,
-but for `--again`. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,7 @@ def text_of(table: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--again", action="store_true", help="measure what the file has already, too")
+    parser.add_argument("--only", default="", help="a regular expression for MxNxK dtype layout")
     parser.add_argument("--part", default="0/1", help="i/n")
     parser.add_argument("--seconds", type=float, default=1.5, help="for each problem")
     parser.add_argument("--total", type=float, default=280, help="begin no problem after this many seconds")
@@ -81,7 +83,8 @@ def main() -> None:
     table = {
         "gpu": card.name, "sm_count": card.sm_count, "command": "python benchmarks/measure_choices.py", "choices": table["choices"],
     }  # fmt: skip
-    todo = [c for c in cases() if options.again or key_of(c.problem(), "auto") not in table["choices"]][part::parts]
+    wanted = [c for c in cases() if re.search(options.only, str(c))]
+    todo = [c for c in wanted if options.again or key_of(c.problem(), "auto") not in table["choices"]][part::parts]
     for i, case in enumerate(todo):
         if time.monotonic() - begin > options.total:
             print(f"time is up: {len(todo) - i} of {len(todo)} problems are left out")

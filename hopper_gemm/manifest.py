@@ -254,6 +254,12 @@ CANDIDATES = _flat(
         _promoted("e4m3", "pingpong", 64, 192, 6),
         _promoted("e4m3", "pingpong", 128, 96, 6, cluster=(2, 1)),
         *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 32, 64)],
+        _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(1, 4)),
+        *[_promoted("e4m3", "cooperative", m, n, 5, cluster=c) for m, n, c in ((192, 128, (2, 1)), (128, 192, (1, 2)))],
+        *[
+            _decode("warp_specialized", 64, 16, 5, build=_bf16, layouts=("tt", "nn", "nt"), store="direct", cluster_k=k)
+            for k in (2, 4)
+        ],
         *[
             tile
             for pair in ("e4m3", "s8", "tf32")
@@ -266,7 +272,10 @@ CANDIDATES = _flat(
                 _narrow(pair, "pingpong", 128, 176, 4, cluster=(2, 1)),
                 _narrow(pair, "pingpong", 128, 208, 4, cluster=(2, 1)),
                 _narrow(pair, "pingpong", 192, 128, 4, cluster=(1, 2)),
+                _narrow(pair, "pingpong", 192, 128, 4),
                 _narrow(pair, "pingpong", 64, 256, 5),
+                _narrow(pair, "pingpong", 128, 128, 6, cluster=(1, 4)),
+                _narrow(pair, "cooperative", 128, 224, 4),
                 _narrow(pair, "warp_specialized", 128, 256, 4),
             )
         ],

@@ -28,7 +28,8 @@ OTHER_WALKS_OF = 4  # kernels of the short pass that are tried with other walks
 HOPELESS = 3.0  # times the best prediction: not timed
 SAME = 0.995  # of the model's time: a difference within the noise leaves its choice alone
 ROUND_S = 0.025
-SHORT = 0.08  # of a round
+SHORT, LONGEST = 0.08, 0.6  # of a round: the short passes
+SHORT_PART = 0.2  # of the time, for each of them
 LEAST_ROUNDS, MOST_ROUNDS = 5, 24
 
 Stopwatch = Callable[[Mapping[str, Prediction], int, float], "dict[str, Timing]"]
@@ -57,12 +58,12 @@ def search(
     ranked = [p for p in rank(problem, pool, card, load_model()) if not can_run(p)]
     first = {_name(p): p for p in (own, *ranked) if p.us < HOPELESS * own.us}
     note(f"{len(first)} kernels")
-    short = stopwatch(first, 2, SHORT)
+    short = stopwatch(first, 2, _fraction(first, seconds))
     kernels = sorted(short, key=lambda n: short[n].us)[:OTHER_WALKS_OF]
     walks = {name: p for kernel in kernels for name, p in _other_walks(first[kernel], card)}
     if walks and _left(begin, seconds) > 0.3 * seconds:
         note(f"{len(walks)} other walks of the fastest {len(kernels)}")
-        short |= stopwatch(walks, 2, SHORT)
+        short |= stopwatch(walks, 2, _fraction(walks, seconds))
     everyone = first | walks
     names = sorted(short, key=lambda n: short[n].us)[:FINALISTS]
     finalists = {name: everyone[name] for name in dict.fromkeys([_name(own), *names]) if name in short}
@@ -72,6 +73,11 @@ def search(
     note(f"the best {len(finalists)}, interleaved")
     final = stopwatch(finalists, max(LEAST_ROUNDS, min(MOST_ROUNDS, rounds)), 1.0)
     return _choice(finalists, short, final, _name(own))
+
+
+def _fraction(candidates: Mapping[str, Prediction], seconds: float) -> float:
+    """Of a round, for two of all candidates: a card at its power limit tells little within milliseconds."""
+    return min(LONGEST, max(SHORT, SHORT_PART * seconds / (2 * ROUND_S * len(candidates))))
 
 
 def _left(begin: float, seconds: float) -> float:
