@@ -270,7 +270,6 @@ CANDIDATES = _flat(
                 _narrow(pair, "pingpong", 128, 128, 6, cluster=(1, 2)),
                 _narrow(pair, "pingpong", 128, 160, 5, cluster=(2, 1)),
                 _narrow(pair, "pingpong", 128, 176, 4, cluster=(2, 1)),
-                _narrow(pair, "pingpong", 128, 208, 4, cluster=(2, 1)),
                 _narrow(pair, "pingpong", 192, 128, 4, cluster=(1, 2)),
                 _narrow(pair, "pingpong", 192, 128, 4),
                 _narrow(pair, "pingpong", 64, 256, 5),
