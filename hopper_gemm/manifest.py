@@ -129,6 +129,8 @@ _NARROW = _flat(
         _narrow("e4m3", "pingpong", 64, 128, 8),
         *[_narrow("e4m3", "pingpong", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2))],
         _narrow("e4m3", "pingpong", 128, 192, 4, cluster=(2, 1)),
+        *[_narrow("e4m3", "pingpong", 192, 128, 4, cluster=c) for c in ((1, 1), (1, 2))],
+        _narrow("e4m3", "cooperative", 128, 224, 4),
         _narrow("e4m3", "warp_specialized", 64, 32, 12),
         _narrow("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
         # what fp8 sums take unless fast ones are allowed, and the three tf32 products of a float32 one (3xTF32)
@@ -149,7 +151,8 @@ _NARROW = _flat(
         _promoted("e4m3", "warp_specialized", 64, 8, 6, tile_k=256, output="column_major"),
         _promoted("e4m3", "cooperative", 256, 64, 4),
         _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(1, 2)),
-        _promoted("e4m3", "cooperative", 256, 96, 4),
+        _promoted("e4m3", "cooperative", 128, 192, 5),
+        *[_promoted("e4m3", "cooperative", 256, 96, 4, cluster=c) for c in ((1, 1), (1, 2))],
         _promoted("e4m3", "pingpong", 128, 96, 6),
         *[_narrow(pair, "cooperative", 128, 256, 4) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
         *[_promoted(pair, "cooperative", 128, 128, 6) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
@@ -168,8 +171,9 @@ _NARROW = _flat(
         _narrow("tf32", "cooperative", 128, 256, 4),
         _narrow("tf32", "pingpong", 64, 128, 8),
         _narrow("tf32", "pingpong", 64, 256, 5),
-        *[_narrow("tf32", "pingpong", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2))],
+        *[_narrow("tf32", "pingpong", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2), (1, 4))],
         _narrow("tf32", "pingpong", 128, 192, 4, cluster=(2, 1)),
+        _narrow("tf32", "cooperative", 128, 224, 4),
     ]
 )
 DEFAULT = _SIXTEEN_BIT + _NARROW
@@ -255,6 +259,14 @@ CANDIDATES = _flat(
         _promoted("e4m3", "pingpong", 128, 96, 6, cluster=(2, 1)),
         *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 32, 64)],
         _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(1, 4)),
+        # a seventh of 28672 and the like falls into whole waves
+        *[_promoted("e4m3", "cooperative", 128, 112, 6, cluster=c) for c in ((1, 1), (1, 2))],
+        *[
+            build(schedule, 128, 112, 6, cluster=c)
+            for build in (lambda *a, **b: kernel(*a, layouts=_LINEAR, **b), lambda *a, **b: _narrow("e4m3", *a, **b), lambda *a, **b: _narrow("tf32", *a, **b))
+            for schedule in ("cooperative", "pingpong")
+            for c in ((1, 1), (1, 2))
+        ],
         *[_promoted("e4m3", "cooperative", m, n, 5, cluster=c) for m, n, c in ((192, 128, (2, 1)), (128, 192, (1, 2)))],
         *[
             _decode("warp_specialized", 64, 16, 5, build=_bf16, layouts=("tt", "nn", "nt"), store="direct", cluster_k=k)
