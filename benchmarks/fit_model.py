@@ -2,12 +2,15 @@
 
     python benchmarks/fit_model.py sweep.json [MORE.json ...] [--write]
 
+Earlier results of benchmarks/selector.py are read too.
+
 First the constants (hopper_gemm/model.json), then the correction of what they leave (correction.json). Least squares over the
 logarithms of predicted over measured time: within a shape the order of kernels counts, and most among the fastest; how far
 all of them are off together counts less. Times are the sustained ones, and short ones stretched alike
 for kernels that were not among the fastest; of rows without sustained times, only deep products whose K was cut into slices,
 which short rounds rank the same way. `factor` is what one schedule, tile and cluster takes beyond the model, drawn towards 1,
-of its own time and of the memory's. The correction is a sum of regression trees over the errors that are left (scikit-learn).
+of its own time and of the memory's. The correction is a sum of regression trees over the errors that are left (scikit-learn), which
+learn from the slower kernels too: what looks fast and is not has to be seen.
 Prints what the chosen kernels cost beyond the best, of trees that have not seen the shape; --write replaces the files.
 """
 
@@ -31,7 +34,7 @@ from hopper_gemm.bench.suites import Case
 from hopper_gemm.correction import FEATURES, features, kind_of
 from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import Kernel, all_kernels
-from hopper_gemm.selector import load_model
+from hopper_gemm.selector import load_model, predict
 
 MODEL = Path(__file__).resolve().parents[1] / "hopper_gemm" / "model.json"
 FITTED = [
@@ -54,7 +57,7 @@ BOOSTING: dict[str, Any] = {
     "init": "zero", "random_state": 0,
 }  # fmt: skip
 PARTS = ("kernel", "memory")  # that have factors
-FASTEST = 12  # of a shape are fitted to
+FASTEST = 12  # of a shape are what constants are fitted to
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,15 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
     shapes = []
     for row in json.loads(path.read_text())["rows"]:
         case = Case(row["m"], row["n"], row["k"], row.get("dtype", "bf16"), row.get("layout", "tn"))
-        prefix = "" if "dtype" in row else "bf16_bf16_f32_"
+        prefix = "" if "dtype" in row or "finalists" in row else "bf16_bf16_f32_"
         if "dtype" in row:
             short = {f"{name} {slices}": us for name, slices, us in row["kernels"]}
             times = {name: us for name, us in row["sustained"].items() if name != "torch"}
             longer = statistics.median(times[name] / short[name] for name in times)
             times = {name: us * longer for name, us in short.items()} | times
-            found = sorted(((*name.split(), us) for name, us in times.items()), key=lambda entry: entry[-1])[:FASTEST]
+            found = sorted(((*name.split(), us) for name, us in times.items()), key=lambda entry: entry[-1])
+        elif "finalists" in row:
+            found = [(name, sliced(case, kernels[name]), us) for name, us in named(row).items() if name in kernels]
         else:
             found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
             if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
@@ -87,6 +92,16 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
         if len(timed) > 1:
             shapes.append(timed)
     return shapes
+
+
+def named(row: dict[str, Any]) -> dict[str, float]:
+    """The times of a row of benchmarks/selector.py by the names of kernels."""
+    return {row["chosen"] if name == "auto" else name: us for name, us in row["finalists"].items()}
+
+
+def sliced(case: Case, kernel: Kernel) -> int:
+    """Into how many slices the model cuts K for a kernel that is named."""
+    return predict(case.problem().for_output(kernel.output), kernel, Card(), load_model()).walk.slices
 
 
 def get(model: dict[str, Any], path: str) -> float:
@@ -251,23 +266,23 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     kernels = {kernel.name: kernel for kernel in all_kernels()}
-    fit = Fit([shape for path in options.sweeps for shape in timings(path, kernels)])
+    shapes = [shape for path in options.sweeps for shape in timings(path, kernels)]
+    fit = Fit([shape[:FASTEST] for shape in shapes])
     report("before", fit.regret(fit.predicted(fit.model(fit.start_point()))))
     model = rounded(fit.model(fit.solve(options.evaluations)))
-    correction = Correction(fit, model)
+    correction = Correction(Fit(shapes), model)
     means = {
-        "constants": report("constants", fit.regret(correction.errors)),
-        "corrected": report("corrected, shapes left out", fit.regret(correction.unseen())),
+        "constants": report("constants", correction.fit.regret(correction.errors)),
+        "corrected": report("corrected, shapes left out", correction.fit.regret(correction.unseen())),
     }
     if options.write:
         write(model, correction, means, max(json.loads(path.read_text())["date"] for path in options.sweeps))
 
 
 SOURCE = """fitted by benchmarks/fit_model.py to the {fastest} fastest kernels (tiles, clusters, schedules and slices of K) on {shapes} measured shapes
-(benchmarks/results/sweep*.json: suites and random ones; bf16, fp16, tf32, fp8; sustained timings of the ten fastest; random normal inputs
-rotating over more than the L2). mainloop_slowdown.multistage, store_bytes_per_cycle.singles (what 16-bit tiles took before they left
-through panels), l2_useful_bytes, clusters_of_4_fill, the packing constants, int8 and 3xTF32 are estimates; static is set by hand after
-static_chains.json, pack_transposed_factor after a 4097 x 4097 x 4096 product; factor is what a schedule, tile and cluster took beyond
+(benchmarks/results/sweep*.json and earlier results of selector.py: suites and random ones, read in place and packed; bf16, fp16, tf32,
+fp8; sustained timings of the ten fastest; random normal inputs rotating over more than the L2). mainloop_slowdown.multistage, store_bytes_per_cycle.singles (what 16-bit tiles took before they left
+through panels), l2_useful_bytes, clusters_of_4_fill, int8 and 3xTF32 are estimates; static is set by hand after static_chains.json; factor is what a schedule, tile and cluster took beyond
 the rest of the model, of its own time and of the memory's"""
 
 

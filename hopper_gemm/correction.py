@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
@@ -27,6 +28,8 @@ FEATURES = (
     "ctas_per_sm", "tiles", "tiles_per_sm", "waves", "fill", "k_blocks", "slices", "busy_us", "memory_us", "power_us", "us",
     "zero_rows", "useful_area", "store", "whole_lines", "k_tail", "m_tail", "n_tail", "element_bytes", "promotes", "a_is_k_major",
     "b_is_k_major", "packs_a", "packs_b", "copies_out", "packing_us",
+    "packing_part", "memory_over_busy", "hbm_us", "block_cycles", "epilogue_cycles", "l2_requests", "rounds_filled", "k_blocks_per_stage",
+    "tiles_n", "rows_ragged",
 )  # fmt: skip
 _SCHEDULES, _STORES = list(Schedule), ("tma", "rows", "direct", "singles")
 Node = Union[float, "list[Any]"]  # a value, or [feature, threshold, node up to the threshold, node above it]
@@ -41,11 +44,17 @@ def features(e: Estimate) -> list[float]:
         *(math.log2(max(1, extent)) for extent in extents), *map(math.log2, kernel.tile), kernel.stages, *map(math.log2, (*kernel.cluster, kernel.cluster_k)),
         _SCHEDULES.index(kernel.schedule), kernel.output == "row_major",
         e.ctas_per_sm, math.log2(e.tiles), e.tiles_per_sm, e.tiles / e.resident_ctas, e.tiles / (e.sms * e.tiles_per_sm),
-        math.log2(e.k_blocks), math.log2(e.slices), *(math.log2(max(us, 1e-3)) for us in (e.busy_us, e.memory_us, e.power_us, e.us)),
+        math.log2(e.k_blocks), math.log2(e.slices), *_logs(e.busy_us, e.memory_us, e.power_us, e.us),
         math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store), problem.k * problem.element_bytes % 128 == 0,
         k_tail, m_tail, n_tail, problem.element_bytes, kernel.promote_k > 0, kernel.layout[0] == "t", kernel.layout[1] == "n",
-        *problem.packs, problem.copies_out, math.log2(max(e.packing_us, 1e-3)),
+        *problem.packs, problem.copies_out, *_logs(e.packing_us, e.packing_us / e.us, e.memory_us / e.busy_us, e.hbm_us, e.block_cycles,
+        e.epilogue_cycles, e.l2_requests), e.tiles / (-(-e.tiles // e.resident_ctas) * e.resident_ctas), math.log2(e.k_blocks / kernel.stages),
+        e.tiles_n, e.rows_ragged,
     ]  # fmt: skip
+
+
+def _logs(*values: float) -> Iterator[float]:
+    return (math.log2(max(value, 1e-3)) for value in values)
 
 
 def kind_of(kernel: Kernel) -> str:

@@ -253,20 +253,12 @@ CANDIDATES = _flat(
         _bf16("pingpong", 128, 208, 4, cluster=(2, 1), layouts=_LINEAR),
         _bf16("pingpong", 192, 128, 4, cluster=(2, 1), layouts=_LINEAR),
         *[_promoted("e4m3", "cooperative", 128, n, s, cluster=c) for n, s, c in ((160, 5, (2, 1)), (160, 5, (1, 2)))],
-        *[_promoted("e4m3", "cooperative", 128, n, 5) for n in (144, 160, 176, 192)],
-        *[_promoted("e4m3", "cooperative", 256, n, 4, cluster=c) for n, c in ((64, (1, 1)), (96, (2, 1)), (96, (1, 2)))],
+        *[_promoted("e4m3", "cooperative", 128, n, 5) for n in (144, 160, 176)],
+        _promoted("e4m3", "cooperative", 256, 96, 4, cluster=(2, 1)),
         _promoted("e4m3", "pingpong", 64, 192, 6),
         _promoted("e4m3", "pingpong", 128, 96, 6, cluster=(2, 1)),
         *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 32, 64)],
         _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(1, 4)),
-        # a seventh of 28672 and the like falls into whole waves
-        *[_promoted("e4m3", "cooperative", 128, 112, 6, cluster=c) for c in ((1, 1), (1, 2))],
-        *[
-            build(schedule, 128, 112, 6, cluster=c)
-            for build in (lambda *a, **b: kernel(*a, layouts=_LINEAR, **b), lambda *a, **b: _narrow("e4m3", *a, **b), lambda *a, **b: _narrow("tf32", *a, **b))
-            for schedule in ("cooperative", "pingpong")
-            for c in ((1, 1), (1, 2))
-        ],
         *[_promoted("e4m3", "cooperative", m, n, 5, cluster=c) for m, n, c in ((192, 128, (2, 1)), (128, 192, (1, 2)))],
         *[
             _decode("warp_specialized", 64, 16, 5, build=_bf16, layouts=("tt", "nn", "nt"), store="direct", cluster_k=k)
