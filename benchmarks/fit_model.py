@@ -53,7 +53,7 @@ FACTOR_PRIOR = 0.04
 ERROR = 0.03  # of a timing and the model, as a standard deviation of its logarithm
 TOGETHER = 0.3  # weight of an error that all kernels of a shape share
 BOOSTING: dict[str, Any] = {
-    "n_estimators": 200, "learning_rate": 0.1, "max_depth": 5, "subsample": 0.5, "max_features": 0.3, "min_samples_leaf": 8,
+    "n_estimators": 400, "learning_rate": 0.07, "max_depth": 6, "subsample": 0.5, "max_features": 0.3, "min_samples_leaf": 8,
     "init": "zero", "random_state": 0,
 }  # fmt: skip
 PARTS = ("kernel", "memory")  # that have factors

@@ -1,10 +1,11 @@
 """Measures which kernel is the fastest for well-known products: the table that ships with the library.
 
-    python benchmarks/measure_choices.py [--again] [--only TEXT] [--part 0/1] [--seconds 1.5] [--total 280] [--json hopper_gemm/measured.json]
+    python benchmarks/measure_choices.py [--again] [--only TEXT] [--part 0/1] [--seconds 1.5] [--pairs] [--total 280] [--json hopper_gemm/measured.json]
 
 Layers of the models of `bench --model` for some numbers of tokens, and the suites of shapes. Every problem goes through the
 tuner's search (hopper_gemm/search.py), whose rounds are sustained. Problems that the file has already are left as they are,
-but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--pairs` goes on with
+the best few, each alone with torch: at the power limit a kernel's rank depends on how hot the others run. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import random
 import re
 import time
 from pathlib import Path
@@ -19,20 +21,23 @@ from typing import Any
 
 import torch
 
+from hopper_gemm.bench import measure
 from hopper_gemm.bench.environment import environment
 from hopper_gemm.bench.operands import Operands
 from hopper_gemm.bench.suites import Case, load_model_layers, load_suite
 from hopper_gemm.device import card_of
 from hopper_gemm.plan import Request
 from hopper_gemm.problem import DTYPES
-from hopper_gemm.registry import all_kernels
+from hopper_gemm.registry import all_kernels, by_name
 from hopper_gemm.search import search
-from hopper_gemm.tuned import MEASURED, Choice, key_of
+from hopper_gemm.selector import load_model, predict
+from hopper_gemm.tuned import MEASURED, Choice, key_of, options_of
 from hopper_gemm.tuner import Rotation, Stopwatch
 
 MODELS = ("llama-3-8b", "llama-3-70b", "deepseek-v3")
 TOKENS = (16, 128, 512, 2048, 4096, 8192, 1, 64, 256, 1024, 32)
 SUITES = ("peers", "layouts", "types")
+PAIRED, PAIR_ROUNDS = 5, 10
 LARGEST_OUTPUT = 1 << 28  # elements: the heads of models at thousands of tokens are left to the model
 
 
@@ -52,6 +57,25 @@ def measured(case: Case, seconds: float) -> tuple[str, Choice]:
     watch = Stopwatch(sets, lambda text: print(f"  {text}", flush=True))
     choice = search(problem, Request(), built, card_of(0), watch, seconds=seconds, can_run=sets.can_run)
     return key_of(problem, "auto"), choice
+
+
+def paired(case: Case, choice: Choice) -> Choice:
+    """The best kernels of a search, each in rounds with torch alone; the one that gains most on it."""
+    sets, problem, names = Operands(case, seed=0), case.problem(), by_name()
+    found: dict[str, tuple[float, Choice]] = {}
+    for name in list(choice.measured)[:PAIRED]:
+        kernel = names[name]
+        walk = predict(problem.for_output(kernel.output), kernel, card_of(0), load_model()).walk
+        walk = dataclasses.replace(walk, **choice.walk) if name == choice.kernel else walk
+        calls = {"torch": sets.torch_call, name: sets.kernel_call(kernel, walk)}
+        candidates = measure.capture(calls, sets.count, lambda who, error: print(f"  {who}: {error}", flush=True))
+        if len(candidates) < len(calls):
+            continue
+        times = measure.time_interleaved(candidates, PAIR_ROUNDS, order=random.Random(0))
+        gain, us = times[name].ratio_to(times["torch"]), round(times[name].us, 3)
+        print(f"  {name}: {us} us, {gain:.3f} of torch", flush=True)
+        found[name] = gain, dataclasses.replace(choice, kernel=name, walk=options_of(walk), us=us)
+    return max(found.values(), key=lambda entry: entry[0])[1] if found else choice
 
 
 def kept(choice: Choice, commit: str) -> dict[str, Any]:
@@ -74,6 +98,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a regular expression for MxNxK dtype layout")
     parser.add_argument("--part", default="0/1", help="i/n")
     parser.add_argument("--seconds", type=float, default=1.5, help="for each problem")
+    parser.add_argument("--pairs", action="store_true", help="the best few once more, each alone with torch")
     parser.add_argument("--total", type=float, default=280, help="begin no problem after this many seconds")
     parser.add_argument("--json", type=Path, default=MEASURED)
     options = parser.parse_args()
@@ -97,6 +122,7 @@ def main() -> None:
             continue
         finally:
             torch.cuda.empty_cache()
+        choice = paired(case, choice) if options.pairs else choice
         table["choices"][key] = kept(choice, str(about["commit"]))
         gain = choice.model_us / choice.us
         print(

@@ -2,7 +2,8 @@
 
 A power-limited card slows by up to a fifth within a second, so whoever runs first looks faster: only ratios of times
 from one round mean anything, and the median over rounds is reported. What ran just before leaves the card warmer or
-cooler too, so every candidate follows every other one about equally often.
+cooler too, so every candidate follows every other one about equally often. Rounds differ in length, so that two candidates in turn
+do not keep time with the card's power control.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import torch
 
 ROTATED_BYTES = 200e6  # inputs of successive calls cover more than the L2
 ROUND_MS = 25.0
+LENGTHS = (0.8, 1.2)  # of a round: from 20 to 30 ms
 GRAPH_US = 1500.0  # of one graph: the gap between two graphs is about 2 us
 MAX_CALLS = 512  # GEMM calls in one graph
 
@@ -138,11 +140,12 @@ def time_interleaved(
     """
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for names in balanced_rounds(list(candidates), rounds, order):
+        part = shortened * order.uniform(*LENGTHS)
         for name in names:
             if idle_s:
                 torch.cuda.synchronize()
                 time.sleep(idle_s)
-            times[name].append(candidates[name].round_us(shortened))
+            times[name].append(candidates[name].round_us(part))
     return {name: Timing(tuple(values)) for name, values in times.items()}
 
 
