@@ -20,8 +20,6 @@ import argparse
 import copy
 import json
 import math
-import statistics
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +28,11 @@ import scipy.sparse
 from scipy.optimize import least_squares
 from sklearn.ensemble import GradientBoostingRegressor
 
-from hopper_gemm.bench.suites import Case
 from hopper_gemm.correction import FEATURES, features, kind_of
 from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import Kernel, all_kernels
-from hopper_gemm.selector import load_model, predict
+from hopper_gemm.selector import load_model
+from timings import Timed, timings
 
 MODEL = Path(__file__).resolve().parents[1] / "hopper_gemm" / "model.json"
 FITTED = [
@@ -58,50 +56,6 @@ BOOSTING: dict[str, Any] = {
 }  # fmt: skip
 PARTS = ("kernel", "memory")  # that have factors
 FASTEST = 12  # of a shape are what constants are fitted to
-
-
-@dataclass(frozen=True)
-class Timed:
-    """A kernel with K in slices, on a case, with the time it took."""
-
-    case: Case
-    kernel: Kernel
-    slices: int
-    us: float
-
-
-def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
-    """Of every shape, those of kernels in this build."""
-    shapes = []
-    for row in json.loads(path.read_text())["rows"]:
-        case = Case(row["m"], row["n"], row["k"], row.get("dtype", "bf16"), row.get("layout", "tn"))
-        prefix = "" if "dtype" in row or "finalists" in row else "bf16_bf16_f32_"
-        if "dtype" in row:
-            short = {f"{name} {slices}": us for name, slices, us in row["kernels"]}
-            times = {name: us for name, us in row["sustained"].items() if name != "torch"}
-            longer = statistics.median(times[name] / short[name] for name in times)
-            times = {name: us * longer for name, us in short.items()} | times
-            found = sorted(((*name.split(), us) for name, us in times.items()), key=lambda entry: entry[-1])
-        elif "finalists" in row:
-            found = [(name, sliced(case, kernels[name]), us) for name, us in named(row).items() if name in kernels]
-        else:
-            found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
-            if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
-                continue
-        timed = [Timed(case, kernels[prefix + name], int(s), us) for name, s, us in found if prefix + name in kernels]
-        if len(timed) > 1:
-            shapes.append(timed)
-    return shapes
-
-
-def named(row: dict[str, Any]) -> dict[str, float]:
-    """The times of a row of benchmarks/selector.py by the names of kernels."""
-    return {row["chosen"] if name == "auto" else name: us for name, us in row["finalists"].items()}
-
-
-def sliced(case: Case, kernel: Kernel) -> int:
-    """Into how many slices the model cuts K for a kernel that is named."""
-    return predict(case.problem().for_output(kernel.output), kernel, Card(), load_model()).walk.slices
 
 
 def get(model: dict[str, Any], path: str) -> float:

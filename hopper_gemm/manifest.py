@@ -125,7 +125,6 @@ def _promoted(pair, schedule, tile_m, tile_n, stages, **rest):
 _NARROW = _flat(
     [
         _narrow("e4m3", "cooperative", 128, 256, 4),
-        _narrow("e4m3", "cooperative", 128, 256, 4, cluster=(2, 1)),
         _narrow("e4m3", "pingpong", 64, 128, 8),
         *[_narrow("e4m3", "pingpong", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2))],
         _narrow("e4m3", "pingpong", 128, 192, 4, cluster=(2, 1)),
@@ -142,17 +141,14 @@ _NARROW = _flat(
                 _promoted(pair, "tma", 64, 128, 7),
                 _promoted(pair, "warp_specialized", 64, 64, 8),
                 _promoted(pair, "warp_specialized", 64, 16, 6, tile_k=2 * promotion_k(pair), output="column_major"),
-                *[_promoted(pair, "cooperative", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1))],
-                _promoted(pair, "cooperative", 128, 192, 5, cluster=(2, 1)),
+                *[_promoted(pair, "cooperative", 128, 128, 6, cluster=c) for c in ((1, 1), (1, 2))],
+                _promoted(pair, "cooperative", 128, 192, 5),
                 *[_promoted(pair, "cooperative", 192, 128, 5, cluster=c) for c in ((1, 1), (1, 2))],
                 _promoted(pair, "pingpong", 64, 128, 8),
             )
         ],
         _promoted("e4m3", "warp_specialized", 64, 8, 6, tile_k=256, output="column_major"),
-        _promoted("e4m3", "cooperative", 256, 64, 4),
-        _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(1, 2)),
-        _promoted("e4m3", "cooperative", 128, 192, 5),
-        *[_promoted("e4m3", "cooperative", 256, 96, 4, cluster=c) for c in ((1, 1), (1, 2))],
+        _promoted("e4m3", "cooperative", 256, 96, 4, cluster=(1, 2)),
         _promoted("e4m3", "pingpong", 128, 96, 6),
         *[_narrow(pair, "cooperative", 128, 256, 4) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
         *[_promoted(pair, "cooperative", 128, 128, 6) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
@@ -173,7 +169,6 @@ _NARROW = _flat(
         _narrow("tf32", "pingpong", 64, 256, 5),
         *[_narrow("tf32", "pingpong", 128, 128, 6, cluster=c) for c in ((1, 1), (2, 1), (1, 2), (1, 4))],
         _narrow("tf32", "pingpong", 128, 192, 4, cluster=(2, 1)),
-        _narrow("tf32", "cooperative", 128, 224, 4),
     ]
 )
 DEFAULT = _SIXTEEN_BIT + _NARROW
@@ -268,16 +263,11 @@ CANDIDATES = _flat(
             tile
             for pair in ("e4m3", "s8", "tf32")
             for tile in (
-                _narrow(pair, "cooperative", 256, 128, 4, cluster=(1, 2)),
-                _narrow(pair, "cooperative", 256, 128, 4),
-                _narrow(pair, "pingpong", 128, 128, 6),
-                _narrow(pair, "pingpong", 128, 128, 6, cluster=(1, 2)),
-                _narrow(pair, "pingpong", 128, 160, 5, cluster=(2, 1)),
-                _narrow(pair, "pingpong", 128, 176, 4, cluster=(2, 1)),
-                _narrow(pair, "pingpong", 192, 128, 4, cluster=(1, 2)),
-                _narrow(pair, "pingpong", 192, 128, 4),
+                *[_narrow(pair, "cooperative", 256, 128, 4, cluster=c) for c in ((1, 1), (1, 2))],
+                *[_narrow(pair, "pingpong", 128, 128, 6, cluster=c) for c in ((1, 1), (1, 2), (1, 4))],
+                *[_narrow(pair, "pingpong", 128, n, s, cluster=(2, 1)) for n, s in ((160, 5), (176, 4))],
+                *[_narrow(pair, "pingpong", 192, 128, 4, cluster=c) for c in ((1, 1), (1, 2))],
                 _narrow(pair, "pingpong", 64, 256, 5),
-                _narrow(pair, "pingpong", 128, 128, 6, cluster=(1, 4)),
                 _narrow(pair, "cooperative", 128, 224, 4),
                 _narrow(pair, "warp_specialized", 128, 256, 4),
             )

@@ -1,0 +1,60 @@
+"""Reads back what benchmarks/sweep.py and benchmarks/selector.py have recorded: which kernel took how long on which shape."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hopper_gemm.bench.suites import Case
+from hopper_gemm.cost import Card
+from hopper_gemm.registry import Kernel
+from hopper_gemm.selector import load_model, predict
+
+FASTEST = 12  # of a shape count in a row without sustained times
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A kernel with K in slices, on a case, with the time it took."""
+
+    case: Case
+    kernel: Kernel
+    slices: int
+    us: float
+
+
+def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
+    """Of every shape, those of kernels in this build."""
+    shapes = []
+    for row in json.loads(path.read_text())["rows"]:
+        case = Case(row["m"], row["n"], row["k"], row.get("dtype", "bf16"), row.get("layout", "tn"))
+        prefix = "" if "dtype" in row or "finalists" in row else "bf16_bf16_f32_"
+        if "dtype" in row:
+            short = {f"{name} {slices}": us for name, slices, us in row["kernels"]}
+            times = {name: us for name, us in row["sustained"].items() if name != "torch"}
+            longer = statistics.median(times[name] / short[name] for name in times)
+            times = {name: us * longer for name, us in short.items()} | times
+            found = sorted(((*name.split(), us) for name, us in times.items()), key=lambda entry: entry[-1])
+        elif "finalists" in row:
+            found = [(name, sliced(case, kernels[name]), us) for name, us in named(row).items() if name in kernels]
+        else:
+            found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
+            if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
+                continue
+        timed = [Timed(case, kernels[prefix + name], int(s), us) for name, s, us in found if prefix + name in kernels]
+        if len(timed) > 1:
+            shapes.append(timed)
+    return shapes
+
+
+def named(row: dict[str, Any]) -> dict[str, float]:
+    """The times of a row of benchmarks/selector.py by the names of kernels."""
+    return {row["chosen"] if name == "auto" else name: us for name, us in row["finalists"].items()}
+
+
+def sliced(case: Case, kernel: Kernel) -> int:
+    """Into how many slices the model cuts K for a kernel that is named."""
+    return predict(case.problem().for_output(kernel.output), kernel, Card(), load_model()).walk.slices
