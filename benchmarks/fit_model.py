@@ -30,7 +30,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 from hopper_gemm.correction import FEATURES, features, kind_of
 from hopper_gemm.cost import Card, Estimate
-from hopper_gemm.registry import Kernel, all_kernels
+from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import load_model
 from timings import Timed, timings
 
