@@ -1,11 +1,11 @@
 """Measures which kernel is the fastest for well-known products: the table that ships with the library.
 
-    python benchmarks/measure_choices.py [--again] [--only TEXT] [--part 0/1] [--seconds 1.5] [--pairs] [--total 280] [--json hopper_gemm/measured.json]
+    python benchmarks/measure_choices.py [--again] [--only REGEX] [--part 0/1] [--seconds 1.5] [--pairs] [--total 280] [--json hopper_gemm/measured.json]
 
 Layers of the models of `bench --model` for some numbers of tokens, and the suites of shapes. Every problem goes through the
 tuner's search (hopper_gemm/search.py), whose rounds are sustained. Problems that the file has already are left as they are,
 but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--pairs` goes on with
-the best few, each alone with torch: at the power limit a kernel's rank depends on how hot the others run. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+the best few, each alone with torch, for two seconds more: at the power limit a kernel's rank depends on how hot the others run. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from hopper_gemm.search import search
 from hopper_gemm.selector import load_model, predict
 from hopper_gemm.tuned import MEASURED, Choice, key_of, options_of
 from hopper_gemm.tuner import Rotation, Stopwatch
+from hopper_gemm.walk import Walk
 
 MODELS = ("llama-3-8b", "llama-3-70b", "deepseek-v3")
 TOKENS = (16, 128, 512, 2048, 4096, 8192, 1, 64, 256, 1024, 32)
@@ -60,22 +61,31 @@ def measured(case: Case, seconds: float) -> tuple[str, Choice]:
 
 
 def paired(case: Case, choice: Choice) -> Choice:
-    """The best kernels of a search, each in rounds with torch alone; the one that gains most on it."""
-    sets, problem, names = Operands(case, seed=0), case.problem(), by_name()
-    found: dict[str, tuple[float, Choice]] = {}
-    for name in list(choice.measured)[:PAIRED]:
-        kernel = names[name]
+    """The best kernels of a search, each in rounds with torch alone: the one that gains most on it, with the walk that the search
+    found if it is the search's own, else with the model's. The time of the model's kernel is scaled by what each gains."""
+    sets, problem = Operands(case, seed=0), case.problem()
+    if any(problem.packs):
+        return choice
+    names = list(dict.fromkeys([choice.kernel, choice.model_kernel, *choice.measured]))[:PAIRED]
+    found: dict[str, tuple[float, float, Walk]] = {}  # gain on torch, microseconds
+    for name in names:
+        kernel = by_name()[name]
         walk = predict(problem.for_output(kernel.output), kernel, card_of(0), load_model()).walk
         walk = dataclasses.replace(walk, **choice.walk) if name == choice.kernel else walk
-        calls = {"torch": sets.torch_call, name: sets.kernel_call(kernel, walk)}
-        candidates = measure.capture(calls, sets.count, lambda who, error: print(f"  {who}: {error}", flush=True))
-        if len(candidates) < len(calls):
+        own = sets.kernel_call(kernel, walk)
+        candidates = measure.capture({"torch": sets.torch_call, name: own}, sets.count, lambda who, e: print(f"  {who}: {e}"))
+        if len(candidates) < 2 or not sets.agrees(own):
+            print(f"  {name} fails or is wrong", flush=True)
             continue
         times = measure.time_interleaved(candidates, PAIR_ROUNDS, order=random.Random(0))
-        gain, us = times[name].ratio_to(times["torch"]), round(times[name].us, 3)
-        print(f"  {name}: {us} us, {gain:.3f} of torch", flush=True)
-        found[name] = gain, dataclasses.replace(choice, kernel=name, walk=options_of(walk), us=us)
-    return max(found.values(), key=lambda entry: entry[0])[1] if found else choice
+        found[name] = times[name].ratio_to(times["torch"]), times[name].us, walk
+        print(f"  {name}: {times[name].us:.2f} us, {found[name][0]:.3f} of torch", flush=True)
+    best = max(found, key=lambda name: found[name][0], default=choice.kernel)
+    if best == choice.kernel or choice.model_kernel not in found:
+        return choice
+    gain, us, walk = found[best]
+    model_us = us * gain / found[choice.model_kernel][0]
+    return dataclasses.replace(choice, kernel=best, walk=options_of(walk), us=round(us, 3), model_us=round(model_us, 3))
 
 
 def kept(choice: Choice, commit: str) -> dict[str, Any]:
@@ -97,7 +107,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure what the file has already, too")
     parser.add_argument("--only", default="", help="a regular expression for MxNxK dtype layout")
     parser.add_argument("--part", default="0/1", help="i/n")
-    parser.add_argument("--seconds", type=float, default=1.5, help="for each problem")
+    parser.add_argument("--seconds", type=float, default=1.5, help="of the search, for each problem")
     parser.add_argument("--pairs", action="store_true", help="the best few once more, each alone with torch")
     parser.add_argument("--total", type=float, default=280, help="begin no problem after this many seconds")
     parser.add_argument("--json", type=Path, default=MEASURED)

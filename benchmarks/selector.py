@@ -81,6 +81,7 @@ def measure_case(case: Case, rounds: int, order: random.Random, note: Callable[[
         "best": plan.kernel.name if fastest == "auto" else fastest, "best_us": round(times[fastest].us, 3),
         "ratio": round(times[fastest].ratio_to(own), 4), "kernels": 1 + len(names),
         "finalists": {name: round(t.us, 3) for name, t in sorted(times.items(), key=lambda item: item[1].us)},
+        "slices": {p.kernel.name: p.walk.slices for p in (plan.chosen, *plan.alternatives) if p.kernel.name in (plan.kernel.name, *times)},
     }  # fmt: skip
 
 

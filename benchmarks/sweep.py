@@ -2,7 +2,7 @@
 
     python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16] [--packed]
 
-Shapes: a suite, and random ones, drawn as benchmarks/selector.py draws its own (to which nothing is fitted: another seed),
+Shapes: a suite, and random ones, drawn as benchmarks/selector.py draws its own (nothing is fitted to those of its last seed),
 but with rows that kernels read in place; or, with `--packed`, only those that are packed, which is timed with the kernel.
 For each shape all kernels take part in short interleaved rounds with the walk the model picks, those with few tiles also
 with K cut into slices; the fastest ten follow in longer rounds, because a card at its power limit ranks them differently.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .manifest import majors as kernel_majors
-from .operands import whole_bytes
+from .operands import aligned_row_bytes
 from .schedule import Schedule
 from .tiling import Card, Tiling
 from .walk import Walk, best_walk
@@ -39,7 +39,7 @@ class Estimate(Tiling):
         problem, letters = self.problem, self.kernel.layout
         contiguous = (problem.k if letters[0] == "t" else problem.m, problem.k if letters[1] == "n" else problem.n)
         weighted = sum(
-            rows * (1 + _split_lines(whole_bytes(extent, self.kernel.element_bytes), self.model["split_line"]))
+            rows * (1 + _split_lines(aligned_row_bytes(extent, self.kernel.element_bytes), self.model["split_line"]))
             for rows, extent in zip(self.fetched_rows, contiguous)
         )
         return self.kernel.element_bytes * self.kernel.tile[2] * weighted

@@ -59,10 +59,11 @@ class Explanation:
             lines.append("  swapped the kernel computes out.t() = b.t() @ a.t()")
         if self.plan.tuned and not self.plan.tuned.shipped:
             lines.append("  tuned   the table of this GPU chose, which may change the last bits; deterministic=True ignores it")
-        lines += packing_lines(self.plan.chosen)
+        lines += packing_lines(self.plan)
         if self.request.static_b:
             lines.append(f"  static  {static_line(self.plan.chosen)}")
-        lines.append("  candidates (predicted, not measured):" if not self.plan.tuned else "  candidates (predicted, measured):")
+        measured = "measured without what is packed" if self.plan.measured_in_place else "measured"
+        lines.append(f"  candidates (predicted, {measured if self.plan.tuned else 'not measured'}):")
         best = min(p.us for p in self.candidates)
         for prediction in self.candidates[:12]:
             lines.append(
@@ -85,17 +86,18 @@ class Explanation:
     __repr__ = __str__
 
 
-def packing_lines(chosen: Prediction) -> list[str]:
+def packing_lines(plan: Plan) -> list[str]:
     """What goes through a workspace, if anything does."""
-    problem = chosen.problem
+    problem = plan.chosen.problem
     if not problem.workspace_bytes:
         return []
     a, b = ("b", "a") if problem.swapped else ("a", "b")
     names = [name for name, used in ((a, problem.packs[0]), (b, problem.packs[1])) if used]
     parts = [f"{' and '.join(sorted(names))} to aligned memory first"] if names else []
     parts += ["the result to out at the end"] if problem.copies_out else []
-    size, us = problem.workspace_bytes / 1e6, chosen.estimate.packing_us
-    return [f"  packs   {' and '.join(parts)}: a workspace of {size:.1f} MB, about {us:.1f} us of those predicted"]
+    size, us = problem.workspace_bytes / 1e6, plan.chosen.estimate.packing_us
+    counted = "more" if plan.tuned and plan.measured_in_place else "of those predicted"
+    return [f"  packs   {' and '.join(parts)}: a workspace of {size:.1f} MB, about {us:.1f} us {counted}"]
 
 
 def static_line(chosen: Prediction) -> str:

@@ -95,8 +95,8 @@ def output_is_row_major(matrix: Matrix) -> bool | None:
     return None
 
 
-def whole_bytes(elements: int, element_bytes: int) -> int:
-    """Of a row of an aligned copy: whole 16 bytes."""
+def aligned_row_bytes(elements: int, element_bytes: int) -> int:
+    """From one row of an aligned copy to the next: whole 16 bytes."""
     return -(-elements * element_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 

@@ -15,7 +15,7 @@ from . import _extension
 from .device import card_of
 from .emulation import Emulator, require_emulator
 from .errors import ArgumentError, AutogradError, DTypeError, sentence
-from .operands import ALIGNMENT_BYTES, K_MAJOR, Matrix, operand_majors, packed_majors
+from .operands import ALIGNMENT_BYTES, K_MAJOR, Matrix, aligned_row_bytes, operand_majors, packed_majors
 from .problem import INPUT_NAMES
 
 LEFT, RIGHT = 1, 2  # of a 3xTF32 product: which of a float32 operand's two tf32 parts go where
@@ -30,11 +30,10 @@ def aligned_like(tensor: torch.Tensor, inner: int, segments: int = 1) -> tuple[t
     """Memory of `tensor`'s shape that every kernel can address, contiguous in dimension `inner` (-1 or -2), and the pitch; or
     of three segments of the pitch along `inner`.
     """
-    step = ALIGNMENT_BYTES // tensor.element_size()
     shape = [*tensor.shape]
     if inner == -2:
         shape[-1], shape[-2] = shape[-2], shape[-1]
-    pitch = -(-shape[-1] // step) * step
+    pitch = aligned_row_bytes(shape[-1], tensor.element_size()) // tensor.element_size()
     memory = torch.empty((*shape[:-1], segments * pitch), dtype=tensor.dtype, device=tensor.device)
     view = memory[..., : shape[-1]] if segments == 1 else memory
     return (view if inner == -1 else view.transpose(-1, -2)), pitch

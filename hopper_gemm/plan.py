@@ -47,6 +47,7 @@ class Plan:
     alternatives: Sequence[Prediction] = field(repr=False)
     rejected: dict[str, int] = field(repr=False)  # reason -> kernels of the build it rules out
     tuned: Choice | None = field(default=None, repr=False)  # the measurement that chose, if not the model
+    measured_in_place: bool = False  # and it is one of what is left after the copies
 
     @property
     def kernel(self) -> Kernel:
@@ -54,7 +55,9 @@ class Plan:
 
     @property
     def reason(self) -> str:
-        return self.tuned.reason if self.tuned else self.chosen.reason
+        if not self.tuned:
+            return self.chosen.reason
+        return f"{self.tuned.reason}, without what is packed" if self.measured_in_place else self.tuned.reason
 
 
 def make_plan(
@@ -84,7 +87,8 @@ def make_plan(
             )
         )
     ranked = rank(problem, candidates, card, load_model(), request.static_b)
-    ranked, choice = put_first(_measured_choice(problem, request, card), ranked)
+    measured, in_place = _measured_choice(problem, request, card)
+    ranked, choice = put_first(measured, ranked)
     if request.batch_invariant:
         ranked = as_for_any_m(problem, ranked, card)
     refusals: dict[str, int] = {}
@@ -92,7 +96,7 @@ def make_plan(
         refusal = can_run(prediction)
         if not refusal:
             others = ranked[:position] + ranked[position + 1 :]
-            plan = Plan(problem, prediction, others, rejected | refusals, None if position else choice)
+            plan = Plan(problem, prediction, others, rejected | refusals, None if position else choice, in_place)
             _log(plan, request)
             return plan
         refusals[refusal] = refusals.get(refusal, 0) + 1
@@ -108,25 +112,27 @@ def as_for_any_m(problem: Problem, predictions: Sequence[Prediction], card: Card
     """Predictions in an order that does not depend on the caller's M or batch: that of a product of INVARIANT_M rows.
 
     A row's bits depend on the kernel alone (its tile and its order of K), so they are the same whatever is multiplied
-    beside it. K is not cut into slices, whose number follows from M.
+    beside it. K is not cut into slices, whose number follows from M. What is packed does not count, since its size does too.
     """
     m, n = (problem.m, INVARIANT_M) if problem.swapped else (INVARIANT_M, problem.n)
-    order = rank(replace(problem, m=m, n=n, batches=1), [p.kernel for p in predictions], card, load_model())
+    order = rank(replace(problem.in_place, m=m, n=n, batches=1), [p.kernel for p in predictions], card, load_model())
     place = {prediction.kernel.id: i for i, prediction in enumerate(order)}
     whole = [replace(p, walk=replace(p.walk, slices=1)) for p in predictions]
     return sorted(whole, key=lambda p: place[p.kernel.id])
 
 
-def _measured_choice(problem: Problem, request: Request, card: Card) -> Choice | None:
-    """The user's own measurement comes before the library's, and a product with copies takes what the one without them takes."""
+def _measured_choice(problem: Problem, request: Request, card: Card) -> tuple[Choice | None, bool]:
+    """The user's own measurement comes before the library's, and a product with copies takes what the one without them takes,
+    which the flag says."""
     if request.config is not None or request.batch_invariant:
-        return None
+        return None, False
     schedule = str(parse_schedule(request.schedule) or AUTO)
     keys = [key_of(problem, schedule), key_of(problem.in_place, schedule)]
     tables: list[Mapping[str, Choice]] = [table_of(card).choices] if request.tuned else []
     if request.shipped and not request.static_b:
         tables.append(shipped_choices(card))
-    return next((table[key] for table in tables for key in keys if key in table), None)
+    found = ((table[key], key != keys[0]) for table in tables for key in keys if key in table)
+    return next(found, (None, False))
 
 
 # What asks for a kernel that does not promote, of fp8 and of 3xTF32.

@@ -12,7 +12,7 @@ import torch
 from . import manifest
 from .errors import ArgumentError, DTypeError, OptionError, sentence
 from .lowering import Matrices, matrices_of, result_shape
-from .operands import Matrix, check_no_self_overlap, operand_majors, output_is_row_major, packed_majors, whole_bytes
+from .operands import Matrix, check_no_self_overlap, operand_majors, output_is_row_major, packed_majors, aligned_row_bytes
 from .precision import is_exact
 
 _FP8_NAMES = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
@@ -181,14 +181,14 @@ def _problem_of(
         workspace_bytes=sum(_workspace_bytes(x, matrices.batches) for x in workspace), split=split,
     )  # fmt: skip
     if split:  # three segments of K, each of whole 16 bytes
-        problem = replace(problem, k=3 * whole_bytes(k, 4) // 4, workspace_bytes=3 * problem.workspace_bytes)
+        problem = replace(problem, k=3 * aligned_row_bytes(k, 4) // 4, workspace_bytes=3 * problem.workspace_bytes)
     return problem if problem.row_major else problem.for_output("row_major")
 
 
 def _workspace_bytes(matrix: Matrix, batches: int) -> int:
     """Of an aligned copy: rows of whole 16 bytes."""
     rows, columns = matrix.shape
-    return rows * whole_bytes(columns, matrix.element_bytes) * (1 if matrix.batch == 0 else batches)
+    return rows * aligned_row_bytes(columns, matrix.element_bytes) * (1 if matrix.batch == 0 else batches)
 
 
 def default_output(dtype: torch.dtype) -> torch.dtype:

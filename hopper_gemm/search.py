@@ -1,7 +1,7 @@
 """The search for the fastest kernel of one problem, by a stopwatch that is handed in: on a GPU bench/measure.py's.
 
 All kernels that may run it take part in a short pass, other tile orders and slices of K of the fastest follow, then the best
-few and the model's own choice run in interleaved rounds.
+few and the model's own choice run in interleaved rounds. The short passes take a fifth of the time each.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def search(
 
 
 def _fraction(candidates: Mapping[str, Prediction], seconds: float) -> float:
-    """Of a round, for two of all candidates: a card at its power limit tells little within milliseconds."""
+    """How much of a round each candidate gets in each of the two rounds of a short pass, which are to take their part of the
+    time: a card at its power limit tells little within milliseconds."""
     return min(LONGEST, max(SHORT, SHORT_PART * seconds / (2 * ROUND_S * len(candidates))))
 
 

@@ -105,7 +105,7 @@ def static_gain_us(prediction: Prediction, card: Card, model: Mapping[str, Any])
         return 0.0
     resident = prediction.tiles / prediction.waves
     if not kernel.schedule.is_persistent and (prediction.waves > 1 or resident > card.sm_count):
-        return -float(constants["crowded"]) * prediction.us
+        return -float(constants["crowded"]) * (prediction.us - prediction.estimate.packing_us)
     ctas = prediction.tiles / max(prediction.waves, 1.0)
     rows = kernel.tile[0 if prediction.problem.swapped else 1]
     prefetched = ctas * kernel.stages * rows * kernel.tile[2] * prediction.problem.element_bytes

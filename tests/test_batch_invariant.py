@@ -10,6 +10,7 @@ from support.reference import same_bits
 
 import hopper_gemm
 from hopper_gemm import explain, matmul
+from hopper_gemm.bench.suites import Case
 from hopper_gemm.cost import Card
 from hopper_gemm.explanation import explain_problem
 from hopper_gemm.plan import Request
@@ -97,3 +98,19 @@ def test_one_kernel_for_all_m_on_an_h200(n, k):
         for m in (1, 2, 16, 64, 128, 1000, 4096, 100000)
     }
     assert len(names) == 1
+
+
+@pytest.mark.parametrize("n, k", [(335, 7839), (364, 4825), (201, 2661)])
+def test_one_kernel_for_all_m_on_an_h200_of_what_is_packed(n, k):
+    """How much is packed depends on M, so that it must not count."""
+    problems = {m: Case(m, n, k).problem() for m in (2, 16, 64, 256, 512, 1000, 4096, 16384)}
+    assert all(all(problem.packs) for problem in problems.values())
+    plans = [explain_problem(problem, Request(batch_invariant=True), Card()).plan for problem in problems.values()]
+    assert len({plan.kernel.name for plan in plans}) == 1 and {plan.chosen.walk.slices for plan in plans} == {1}
+
+
+def test_rows_of_many_that_are_packed():
+    a, b = rows(700, 5475), rows(5475, 35)
+    with hopper_gemm.emulator(sm_count=32):
+        whole = matmul(a, b, batch_invariant=True)
+        assert same_bits(matmul(a[:300], b, batch_invariant=True), whole[:300])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 
 import pytest
 import torch
@@ -88,6 +89,21 @@ def test_ratios_are_taken_within_rounds():
     ours, theirs = measure.Timing((10.0, 20.0, 40.0)), measure.Timing((11.0, 22.0, 400.0))
     assert ours.us == 20.0
     assert math.isclose(ours.ratio_to(theirs), 1.1)
+
+
+def test_rounds_differ_in_length_and_are_alike_within():
+    class Candidate:
+        def __init__(self):
+            self.parts = []
+
+        def round_us(self, shortened):
+            self.parts.append(shortened)
+            return 1.0
+
+    candidates = {"a": Candidate(), "b": Candidate()}
+    measure.time_interleaved(candidates, 12, order=random.Random(0), shortened=0.5)
+    assert candidates["a"].parts == candidates["b"].parts and len(set(candidates["a"].parts)) == 12
+    assert all(0.4 <= part <= 0.6 for part in candidates["a"].parts)
 
 
 def test_the_floor_is_the_larger_of_arithmetic_and_traffic():

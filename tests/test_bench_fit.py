@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,11 +87,17 @@ def test_the_shipped_trees_are_of_these_features():
     shipped = json.loads((Path(correction.__file__).with_name("correction.json")).read_text())
     assert tuple(shipped["features"]) == correction.FEATURES
     means, page = shipped["chosen_over_best"], (RESULTS.parents[1] / "docs" / "performance.md").read_text(encoding="utf-8")
+    changes = (RESULTS.parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"learned from {shipped['shapes']} measured shapes" in changes
     told = f"fitted to {shipped['shapes']} measured shapes", f"took {means['corrected']:.3f} times", f"without trees {means['constants']:.3f}"
     assert all(text in page for text in told), told
     case, kernel = Case(333, 444, 200), next(k for k in all_kernels() if k.input == "bf16" and k.layout == "tn")
     values = correction.features(Estimate(case.problem(), kernel, Card(), load_model()))
     assert len(values) == len(correction.FEATURES) and all(math.isfinite(v) for v in values)
+    odd = replace(Case(1, 3, 1).problem(), copies_out=True, batches=7, workspace_bytes=40)
+    for problem in (Case(333, 444, 201).problem(), odd):
+        values = correction.features(Estimate(problem, kernel, Card(), load_model()))
+        assert values[correction.FEATURES.index("packing_us")] > 0 and all(math.isfinite(v) for v in values)
     shipped = correction.load_correction()
     assert abs(log_factor(Estimate(case.problem(), kernel, Card(), load_model()), shipped)) <= correction.LARGEST
     unmeasured = next(k for k in all_kernels() if k.input == "s8")

@@ -18,6 +18,8 @@ from hopper_gemm.bench import peers, runner
 from hopper_gemm.bench.measure import Timing
 from hopper_gemm.bench.runner import BenchOptions
 from hopper_gemm.bench.suites import Case, load_suite
+from hopper_gemm.cost import Card
+from hopper_gemm.selector import load_model, predict
 
 suite, selector, chains = (load_program(name) for name in ("suite", "selector", "chains"))
 library = pretend_bench.library
@@ -79,6 +81,18 @@ def test_the_shapes_are_those_of_the_seed():
     assert not set(sweep) & set(cases)
 
 
+def test_a_sweep_of_what_has_to_be_packed():
+    sweep = load_program("sweep")
+    cases = sweep.random_cases(20, 101, packed=True)
+    assert len(set(cases)) == 20 and all(any(case.problem().packs) for case in cases)
+    assert not set(cases) & set(selector.draw_shapes(60, 13))
+    assert not any(any(case.problem().packs) for case in sweep.random_cases(40, 101))
+    case = Case(64, 64, 8191)
+    kernel = next(k for k in hopper_gemm.kernels() if k.operand_layout in case.problem().layouts and k.input == "bf16")
+    prediction = predict(case.problem().for_output(kernel.output), kernel, Card(), load_model())
+    assert sweep.slicings(case, prediction) == [prediction.walk.slices]
+
+
 def test_the_chosen_kernel_is_compared_with_the_best(library, monkeypatch):
     real = selector.Operands
     monkeypatch.setattr(selector, "Operands", lambda case, seed: real(case, seed, device="cpu"))
@@ -95,6 +109,7 @@ def test_the_chosen_kernel_is_compared_with_the_best(library, monkeypatch):
     monkeypatch.setattr(selector.measure, "time_interleaved", timed)
     row = selector.measure_case(case, 3, random.Random(0), notes.append)
     assert row["ratio"] == 1.0 and row["chosen"] == row["best"] == chosen and notes == []
+    assert set(row["slices"]) == {chosen if name == "auto" else name for name in row["finalists"]}
     favourite.append(next(name for name in row["finalists"] if name != "auto"))
     row = selector.measure_case(case, 3, random.Random(0), notes.append)
     assert row["ratio"] == 1.25 and row["best"] == favourite[0] and row["best_us"] == 16.0 and row["us"] == 20.0

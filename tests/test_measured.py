@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hopper_gemm import manifest, tuned
+from hopper_gemm.bench.suites import Case
 from hopper_gemm.cost import Card
 from hopper_gemm.explanation import explain_problem
 from hopper_gemm.plan import Plan, Request, make_plan
@@ -63,6 +64,16 @@ def test_a_product_with_copies_takes_the_choice_of_the_one_without(shipped):
         assert packed.in_place == PROBLEM and plan_of(packed).kernel == shipped.kernel and plan_of(packed).tuned
     columns = dataclasses.replace(PROBLEM, packs=(True, False), a_majors=ways[::-1], workspace_bytes=1 << 20)
     assert plan_of(columns).tuned is None, "a copy of columns is one of columns"
+
+
+def test_explain_of_a_product_with_copies_says_what_was_measured(shipped):
+    packed = dataclasses.replace(PROBLEM, packs=(True, False), a_majors=("k", "mn"), workspace_bytes=1 << 22)
+    text = str(explain_problem(packed, Request(), CARD))
+    assert "12.50 us for the model's choice then, x, without what is packed" in text and "us more" in text
+    assert "candidates (predicted, measured without what is packed):" in text
+    own = str(explain_problem(packed, Request(shipped=False), CARD))
+    assert "us of those predicted" in own and "candidates (predicted, not measured):" in own and "without" not in own
+    assert "without" not in str(explain_problem(PROBLEM, Request(), CARD))
 
 
 def test_what_the_shipped_table_does_not_decide(shipped):
@@ -146,3 +157,40 @@ def test_a_problem_is_measured_and_kept(monkeypatch, tmp_path):
     tuned._shipped.cache_clear()
     assert plan_of(case.problem()).kernel.name == best
     tuned._shipped.cache_clear()
+
+
+def test_pairs_with_torch_decide_between_the_best(monkeypatch):
+    from hopper_gemm.bench import measure
+
+    measuring, case = program(), program().cases()[0]
+    plan = plan_of(case.problem(), Request(shipped=False))
+    model, found, wrong, best = (p.kernel.name for p in (plan.chosen, *plan.alternatives[:3]))
+    gains = {model: 1.0, found: 1.02, wrong: 2.0, best: 1.05}
+
+    class Sets:
+        count, torch_call = 1, staticmethod(lambda i: None)
+
+        def __init__(self, *arguments, **options):
+            pass
+
+        def kernel_call(self, kernel, walk):
+            return kernel.name
+
+        def agrees(self, call):
+            return call != wrong
+
+    def timed(candidates, rounds, *, order):
+        assert len(candidates) == 2 and "torch" in candidates, "each alone with torch"
+        return {name: measure.Timing((10.0 / gains.get(name, 1.0),) * rounds) for name in candidates}
+
+    monkeypatch.setattr(measuring, "Operands", Sets)
+    monkeypatch.setattr(measuring, "card_of", lambda index: CARD)
+    monkeypatch.setattr(measuring.measure, "capture", lambda calls, sets, failed: calls)
+    monkeypatch.setattr(measuring.measure, "time_interleaved", timed)
+    choice = choice_of(plan.alternatives[0], model_kernel=model, measured={wrong: 8.0, best: 9.0})
+    chosen = measuring.paired(case, choice)
+    assert (chosen.kernel, chosen.us) == (best, round(10 / 1.05, 3)) and chosen.walk == options_of(plan.alternatives[2].walk)
+    assert chosen.model_us / chosen.us == pytest.approx(1.05, abs=1e-3)
+    gains[found] = 1.06
+    assert measuring.paired(case, choice) is choice, "the search was right"
+    assert measuring.paired(Case(100, 100, 101), choice) is choice, "what is packed has no pairs"

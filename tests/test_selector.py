@@ -15,7 +15,7 @@ from hopper_gemm.plan import Request, candidates_for, make_plan
 from hopper_gemm.problem import Problem
 from hopper_gemm.recipe import Recipe
 from hopper_gemm.registry import Kernel, all_kernels
-from hopper_gemm.selector import Card, load_model, predict, rank
+from hopper_gemm.selector import Card, load_model, predict, rank, static_gain_us
 from hopper_gemm.walk import GROUPS, RASTERS
 
 H200 = Card()
@@ -252,3 +252,13 @@ def test_what_is_packed_may_lie_either_way():
     assert chosen(128, 8193, 4096).kernel.layout == "tt"
     across, along = (dataclasses.replace(large.estimate, kernel=kernel).packing_us for kernel in (large.kernel, chosen(128, 8193, 4096).kernel))
     assert 15 < along < across < 50
+
+
+def test_packing_is_no_part_of_what_crowding_costs():
+    """Of kernels whose CTAs share an SM, in a chain of static weights."""
+    model = load_model()
+    plain = Problem(16384, 1024, 4096, "bf16", "bf16", ("k",), ("k",))
+    packed = dataclasses.replace(plain, packs=(True, False), workspace_bytes=2 * 16384 * 4096)
+    kernel = next(k for k in all_kernels() if k.input == "bf16" and k.layout == "tn" and k.schedule == "warp_specialized" and k.output == "row_major")
+    gains = [static_gain_us(predict(problem, kernel, H200, model), H200, model) for problem in (plain, packed)]
+    assert gains[0] < 0 and gains[1] == pytest.approx(gains[0])

@@ -113,8 +113,15 @@ def test_every_kernel_takes_part_and_the_best_are_interleaved():
     (short, _, fraction), (walks, _, _), (final, rounds, whole) = watch.passes
     pool = [p for p in (plan_of().chosen, *plan_of().alternatives) if p.us < 3 * plan_of().chosen.us]
     assert {p.kernel.name for p in short.values()} == {p.kernel.name for p in pool}
-    assert fraction < 0.2 and whole == 1.0 and rounds >= 4 and 8 <= len(final) <= 9
+    assert 2 * 0.025 * len(short) * fraction == pytest.approx(0.2) and whole == 1.0 and rounds >= 4 and 8 <= len(final) <= 9
     assert walks and len({p.kernel.name for p in walks.values()}) <= 4
+
+
+@pytest.mark.parametrize("seconds, expected", [(1e-3, 0.08), (1e3, 0.6)])
+def test_short_passes_stay_short(seconds, expected):
+    watch = Stopwatch(lambda p: p.us)
+    search(PROBLEM, Request(), all_kernels(), CARD, watch, seconds=seconds)
+    assert watch.passes[0][2] == expected and watch.passes[-1][2] == 1.0
 
 
 def test_kernels_that_fail_are_left_out():

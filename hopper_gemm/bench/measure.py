@@ -135,7 +135,7 @@ def time_interleaved(
     """Runs all candidates once in each round, in balanced random order.
 
     Args:
-        shortened: fraction of the usual 25 ms, for a first pass over many candidates.
+        shortened: fraction of the usual 25 ms (20 to 30, in whole graphs), for a first pass over many candidates.
         idle_s: pause before each measurement, so that it runs in a cool burst instead of sustained load.
     """
     times: dict[str, list[float]] = {name: [] for name in candidates}
