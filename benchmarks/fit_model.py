@@ -1,16 +1,14 @@
 """Fits the constants of hopper_gemm/model.json to sweeps (benchmarks/sweep.py).
 
-    python benchmarks/fit_model.py sweep.json [MORE.json ...] [--write]
-
-Earlier results of benchmarks/selector.py are read too.
+    python benchmarks/fit_model.py benchmarks/results/sweep*.json benchmarks/results/selector_*.json [--write]
 
 First the constants (hopper_gemm/model.json), then the correction of what they leave (correction.json). Least squares over the
 logarithms of predicted over measured time: within a shape the order of kernels counts, and most among the fastest; how far
 all of them are off together counts less. Times are the sustained ones, and short ones stretched alike
 for kernels that were not among the fastest; of rows without sustained times, only deep products whose K was cut into slices,
 which short rounds rank the same way. `factor` is what one schedule, tile and cluster takes beyond the model, drawn towards 1,
-of its own time and of the memory's. The correction is a sum of regression trees over the errors that are left (scikit-learn), which
-learn from the slower kernels too: what looks fast and is not has to be seen.
+of its own time and of the memory's. The correction is a sum of regression trees over the errors that are left (scikit-learn),
+which learn from the slower kernels too: what looks fast and is not has to be seen.
 Prints what the chosen kernels cost beyond the best, of trees that have not seen the shape; --write replaces the files.
 """
 
@@ -44,7 +42,7 @@ FITTED = [
     "prologue_cycles.multistage", "prologue_cycles.tma", "prologue_cycles.warp_specialized", "prologue_cycles.cooperative", "prologue_cycles.pingpong",
     "epilogue_cycles", "store_bytes_per_cycle.tma", "store_bytes_per_cycle.rows", "store_bytes_per_cycle.direct", "narrow_panel_power", "hbm_bytes_per_us",
     "hbm_bytes_per_cycle_sm", "overlap_loss", "launch_us", "cluster_us", "slice_sum.launch_us", "slice_sum.eight_us", "slice_sum.bytes_per_us",
-    "pack_launch_us", "pack_bytes_per_us", "pack_transposed_factor",
+    "pack_launch_us", "pack_transposed_factor",
 ]  # fmt: skip
 PRIOR = 0.25  # how far a constant may move in one fit, as a standard deviation of its logarithm
 FACTOR_PRIOR = 0.04
@@ -235,9 +233,10 @@ def main() -> None:
 
 SOURCE = """fitted by benchmarks/fit_model.py to the {fastest} fastest kernels (tiles, clusters, schedules and slices of K) on {shapes} measured shapes
 (benchmarks/results/sweep*.json and earlier results of selector.py: suites and random ones, read in place and packed; bf16, fp16, tf32,
-fp8; sustained timings of the ten fastest; random normal inputs rotating over more than the L2). mainloop_slowdown.multistage, store_bytes_per_cycle.singles (what 16-bit tiles took before they left
-through panels), l2_useful_bytes, clusters_of_4_fill, int8 and 3xTF32 are estimates; static is set by hand after static_chains.json; factor is what a schedule, tile and cluster took beyond
-the rest of the model, of its own time and of the memory's"""
+fp8; sustained timings of the ten fastest; random normal inputs rotating over more than the L2). mainloop_slowdown.multistage,
+store_bytes_per_cycle.singles (what 16-bit tiles took before they left through panels), l2_useful_bytes, clusters_of_4_fill, int8 and
+3xTF32 are estimates; static is set by hand after static_chains.json, pack_bytes_per_us after the slices of any_problem.json; factor is
+what a schedule, tile and cluster took beyond the rest of the model, of its own time and of the memory's"""
 
 
 def write(model: dict[str, Any], correction: Correction, means: dict[str, float], date: str) -> None:

@@ -121,7 +121,7 @@ def _promoted(pair, schedule, tile_m, tile_n, stages, **rest):
 
 
 # Every schedule exists for tf32, e4m3 and s8. Tiles that won for bf16, as far as registers allow (promoted sums take two or
-# three times the accumulators), or in a sweep of the type (benchmarks/results/sweep_types.json, sweep_fp8.json; not s8).
+# three times the accumulators), or in a sweep of the type (benchmarks/results/sweep_types.json, sweep_fp8.json, tiles.json; not s8).
 _NARROW = _flat(
     [
         _narrow("e4m3", "cooperative", 128, 256, 4),
