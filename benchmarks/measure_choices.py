@@ -1,11 +1,12 @@
 """Measures which kernel is the fastest for well-known products: the table that ships with the library.
 
-    python benchmarks/measure_choices.py [--again] [--only REGEX] [--part 0/1] [--seconds 1.5] [--pairs] [--total 280] [--json hopper_gemm/measured.json]
+    python benchmarks/measure_choices.py [--again] [--only REGEX] [--part 0/1] [--seconds 1.5] [--pairs] [--total 280] [--json FILE]
 
 Layers of the models of `bench --model` for some numbers of tokens, and the suites of shapes. Every problem goes through the
 tuner's search (hopper_gemm/search.py), whose rounds are sustained. Problems that the file has already are left as they are,
-but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--pairs` goes on with
-the best few, each alone with torch, for two seconds more: at the power limit a kernel's rank depends on how hot the others run. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--pairs` goes on
+with the best few, each alone with torch, for two seconds more: at the power limit a kernel's rank depends on how hot the others
+run. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
 """
 
 from __future__ import annotations

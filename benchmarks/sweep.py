@@ -104,12 +104,8 @@ def main() -> None:
         )
 
 
-def slicings(case: Case, prediction: Prediction) -> list[int]:
-    """Numbers of slices worth timing: as many as fill half the card, the card, or the card twice. What is packed runs by name,
-    with the model's."""
-    if any(prediction.problem.packs):
-        return [prediction.walk.slices]
-    tiles = prediction.tiles // prediction.walk.slices
+def slicings(case: Case, tiles: int) -> list[int]:
+    """Numbers of slices worth timing: as many as fill half the card, the card, or the card twice."""
     if case.k < 1536 or tiles > 88 or case.dtype == "int8":
         return [1]
     legal = [s for s in range(2, 65) if case.k % s == 0 and case.k // s % whole(case) == 0 and case.k // s >= 256]
@@ -121,7 +117,7 @@ def row(case: Case, draw: random.Random) -> dict:
     sets = Operands(case, seed=0)
     calls = {"torch": sets.torch_call}
     for p in applicable(case):
-        for slices in slicings(case, p):
+        for slices in slicings(case, p.tiles // p.walk.slices):
             calls[f"{p.kernel.name} {slices}"] = call_of(sets, p, slices)
     candidates = measure.capture(calls, sets.count, lambda name, e: print(f"{case}: {name} failed: {e}"))
     times = timed(candidates, draw, ROUNDS, SHORT)
@@ -146,7 +142,7 @@ def timed(candidates: dict, draw: random.Random, rounds: int, shortened: float) 
 
 
 def call_of(sets: Operands, prediction: Prediction, slices: int) -> measure.Call:
-    if any(prediction.problem.packs):
+    if any(prediction.problem.packs):  # their K is no whole 16 bytes, so nothing cuts it into slices
         return sets.call(config=prediction.kernel.name)
     gemm, kernel, walk = _extension.load().gemm, prediction.kernel, prediction.walk
 

@@ -62,7 +62,7 @@ class Explanation:
         lines += packing_lines(self.plan)
         if self.request.static_b:
             lines.append(f"  static  {static_line(self.plan.chosen)}")
-        measured = "measured without what is packed" if self.plan.measured_in_place else "measured"
+        measured = "measured without the copies" if self.plan.measured_in_place else "measured"
         lines.append(f"  candidates (predicted, {measured if self.plan.tuned else 'not measured'}):")
         best = min(p.us for p in self.candidates)
         for prediction in self.candidates[:12]:
@@ -96,7 +96,7 @@ def packing_lines(plan: Plan) -> list[str]:
     parts = [f"{' and '.join(sorted(names))} to aligned memory first"] if names else []
     parts += ["the result to out at the end"] if problem.copies_out else []
     size, us = problem.workspace_bytes / 1e6, plan.chosen.estimate.packing_us
-    counted = "more" if plan.tuned and plan.measured_in_place else "of those predicted"
+    counted = "more" if plan.measured_in_place else "of those predicted"
     return [f"  packs   {' and '.join(parts)}: a workspace of {size:.1f} MB, about {us:.1f} us {counted}"]
 
 

@@ -47,7 +47,7 @@ class Plan:
     alternatives: Sequence[Prediction] = field(repr=False)
     rejected: dict[str, int] = field(repr=False)  # reason -> kernels of the build it rules out
     tuned: Choice | None = field(default=None, repr=False)  # the measurement that chose, if not the model
-    measured_in_place: bool = False  # and it is one of what is left after the copies
+    measured_in_place: bool = False  # it was measured on what is left after the copies
 
     @property
     def kernel(self) -> Kernel:
@@ -57,7 +57,7 @@ class Plan:
     def reason(self) -> str:
         if not self.tuned:
             return self.chosen.reason
-        return f"{self.tuned.reason}, without what is packed" if self.measured_in_place else self.tuned.reason
+        return f"{self.tuned.reason}, without the copies" if self.measured_in_place else self.tuned.reason
 
 
 def make_plan(
@@ -96,7 +96,8 @@ def make_plan(
         refusal = can_run(prediction)
         if not refusal:
             others = ranked[:position] + ranked[position + 1 :]
-            plan = Plan(problem, prediction, others, rejected | refusals, None if position else choice, in_place)
+            tuned = None if position else choice
+            plan = Plan(problem, prediction, others, rejected | refusals, tuned, in_place and tuned is not None)
             _log(plan, request)
             return plan
         refusals[refusal] = refusals.get(refusal, 0) + 1

@@ -12,7 +12,7 @@ import torch
 from . import manifest
 from .errors import ArgumentError, DTypeError, OptionError, sentence
 from .lowering import Matrices, matrices_of, result_shape
-from .operands import Matrix, check_no_self_overlap, operand_majors, output_is_row_major, packed_majors, aligned_row_bytes
+from .operands import Matrix, aligned_row_bytes, check_no_self_overlap, operand_majors, output_is_row_major, packed_majors
 from .precision import is_exact
 
 _FP8_NAMES = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}

@@ -69,8 +69,8 @@ def test_a_product_with_copies_takes_the_choice_of_the_one_without(shipped):
 def test_explain_of_a_product_with_copies_says_what_was_measured(shipped):
     packed = dataclasses.replace(PROBLEM, packs=(True, False), a_majors=("k", "mn"), workspace_bytes=1 << 22)
     text = str(explain_problem(packed, Request(), CARD))
-    assert "12.50 us for the model's choice then, x, without what is packed" in text and "us more" in text
-    assert "candidates (predicted, measured without what is packed):" in text
+    assert "12.50 us for the model's choice then, x, without the copies" in text and "us more" in text
+    assert "candidates (predicted, measured without the copies):" in text
     own = str(explain_problem(packed, Request(shipped=False), CARD))
     assert "us of those predicted" in own and "candidates (predicted, not measured):" in own and "without" not in own
     assert "without" not in str(explain_problem(PROBLEM, Request(), CARD))

@@ -1,4 +1,4 @@
-"""Tuning with pretended times: the search, the table that many processes share, and what matmul and explain make of it."""
+"""Tuning with pretended times: the table that many processes share, and what matmul and explain make of it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import torch
 from support.pretend_gpu import PretendGpu, pretend_gpu  # noqa: F401
+from support.pretend_time import PretendStopwatch
 
 import hopper_gemm
 from hopper_gemm import cache, errors, ops, tuned, tuner
 from hopper_gemm.bench import measure
 from hopper_gemm.bench.arithmetic import ARITHMETIC
-from hopper_gemm.bench.measure import Timing
 from hopper_gemm.explanation import explain_problem
 from hopper_gemm.plan import Plan, Request, make_plan
 from hopper_gemm.problem import Problem
@@ -38,104 +38,13 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-class Stopwatch:
-    """Times by a function of the prediction; remembers what was asked."""
-
-    def __init__(self, us_of, broken=()):
-        self.us_of, self.broken, self.passes = us_of, broken, []
-
-    def __call__(self, predictions, rounds, fraction):
-        self.passes.append((dict(predictions), rounds, fraction))
-        alive = {name: p for name, p in predictions.items() if p.kernel.name not in self.broken}
-        return {name: Timing((float(self.us_of(p)),) * rounds) for name, p in alive.items()}
-
-
 def plan_of(problem: Problem = PROBLEM, request: Request = Request(), card: Card = CARD, **rest) -> Plan:  # noqa: B008
     return make_plan(problem, request, all_kernels(), card, **rest)
-
-
-def found(us_of, problem: Problem = PROBLEM, request: Request = Request(), **rest) -> Choice:  # noqa: B008
-    return search(problem, request, all_kernels(), CARD, Stopwatch(us_of, **rest), seconds=1.0)
-
-
-def slower_by_name(favourite: str):
-    return lambda p: 10.0 if p.kernel.name == favourite else 20.0 + p.kernel.id / 100
 
 
 def choice_for(prediction: Prediction, **changes) -> Choice:
     own = Choice(prediction.kernel.name, options_of(prediction.walk), 10.0, "model", 12.5, {prediction.kernel.name: 10.0}, "2026-11-30")
     return dataclasses.replace(own, **changes)
-
-
-# --- the search
-
-
-def test_the_fastest_kernel_is_found_whatever_the_model_says():
-    own, other = plan_of().chosen, plan_of().alternatives[7]
-    choice = found(slower_by_name(other.kernel.name))
-    assert choice.kernel == other.kernel.name and choice.us == 10.0
-    assert choice.model_kernel == own.kernel.name and choice.model_us == 20.0 + own.kernel.id / 100
-    assert choice.measured[other.kernel.name] == 10.0 and len(choice.measured) > 20
-    assert list(choice.measured.values()) == sorted(choice.measured.values())
-
-
-def test_the_fastest_walk_is_found():
-    own = plan_of().chosen
-    wanted = ("along_n" if own.walk.raster == "along_m" else "along_m", 2)
-
-    def us_of(p: Prediction) -> float:
-        return 30.0 if p.kernel != own.kernel else 9.0 if (p.walk.raster, p.walk.group) == wanted else 10.0
-
-    choice = found(us_of)
-    assert choice.kernel == own.kernel.name and (choice.walk["raster"], choice.walk["group"]) == wanted
-    assert not choice.is_the_models and choice.model_us == 10.0
-
-
-def test_the_best_number_of_slices_is_found():
-    deep = Problem(256, 256, 32768, "bf16", "bf16", ("k",), ("k",))
-    watch = Stopwatch(lambda p: 10.0 if p.walk.slices == 1 else 10.0 / p.walk.slices**0.5)
-    choice = search(deep, Request(), all_kernels(), CARD, watch, seconds=1.0)
-    tried = {p.walk.slices for predictions, _, _ in watch.passes for p in predictions.values()}
-    assert len(tried) > 2 and choice.walk["slices"] == max(tried) > 1
-    table_of(CARD).record({key_of(deep, "auto"): choice})
-    assert plan_of(deep).chosen.walk.slices == choice.walk["slices"]
-
-
-def test_a_difference_within_the_noise_leaves_the_models_choice():
-    own = plan_of().chosen.kernel.name
-    assert found(lambda p: 10.0 if p.kernel.name == own else 9.98).is_the_models
-    assert not found(lambda p: 10.0 if p.kernel.name == own else 9.9).is_the_models
-
-
-def test_every_kernel_takes_part_and_the_best_are_interleaved():
-    watch = Stopwatch(lambda p: p.us)
-    search(PROBLEM, Request(), all_kernels(), CARD, watch, seconds=1.0)
-    (short, _, fraction), (walks, _, _), (final, rounds, whole) = watch.passes
-    pool = [p for p in (plan_of().chosen, *plan_of().alternatives) if p.us < 3 * plan_of().chosen.us]
-    assert {p.kernel.name for p in short.values()} == {p.kernel.name for p in pool}
-    assert 2 * 0.025 * len(short) * fraction == pytest.approx(0.2) and whole == 1.0 and rounds >= 4 and 8 <= len(final) <= 9
-    assert walks and len({p.kernel.name for p in walks.values()}) <= 4
-
-
-@pytest.mark.parametrize("seconds, expected", [(1e-3, 0.08), (1e3, 0.6)])
-def test_short_passes_stay_short(seconds, expected):
-    watch = Stopwatch(lambda p: p.us)
-    search(PROBLEM, Request(), all_kernels(), CARD, watch, seconds=seconds)
-    assert watch.passes[0][2] == expected and watch.passes[-1][2] == 1.0
-
-
-def test_kernels_that_fail_are_left_out():
-    own, other = plan_of().chosen.kernel.name, plan_of().alternatives[3].kernel.name
-    choice = found(slower_by_name(other), broken=[own])
-    assert choice.kernel == other and own not in choice.measured
-    with pytest.raises(errors.UnsupportedProblemError):
-        found(lambda p: 1.0, broken=[k.name for k in all_kernels()])
-
-
-def test_a_named_schedule_is_tuned_within():
-    watch = Stopwatch(lambda p: p.us)
-    choice = search(PROBLEM, Request("pingpong"), all_kernels(), CARD, watch, seconds=1.0)
-    assert "_pingpong_" in choice.kernel and all("_pingpong_" in name for name in choice.measured)
 
 
 # --- the table
@@ -152,6 +61,14 @@ def test_the_plan_follows_the_table_and_says_so():
     text = str(explain_problem(PROBLEM, Request(), CARD))
     assert f"kernel  {other.kernel.name}" in text and "10.00 us measured" in text and "12.5 us" in text
     assert "deterministic=True" in text and "along_n, groups of 4" in text
+
+
+def test_slices_of_a_table_are_planned():
+    deep = Problem(256, 256, 32768, "bf16", "bf16", ("k",), ("k",))
+    own = plan_of(deep).chosen
+    other = dataclasses.replace(own, walk=dataclasses.replace(own.walk, slices=2 * own.walk.slices))
+    table_of(CARD).record({key_of(deep, "auto"): choice_for(other)})
+    assert plan_of(deep).chosen.walk.slices == 2 * own.walk.slices > 1
 
 
 def test_what_the_table_does_not_decide():
@@ -298,7 +215,7 @@ def test_the_emulator_runs_the_tuned_kernel_and_walk():
     a, b = torch.randint(-3, 4, (130, 72)).bfloat16(), torch.randint(-3, 4, (200, 72)).bfloat16().t()
     card = Card("emulator", 4)
     problem = Problem(130, 200, 72, "bf16", "bf16", ("k",), ("k",))
-    choice = search(problem, Request(), all_kernels(), card, Stopwatch(lambda p: -p.us + 1000), seconds=1.0)
+    choice = search(problem, Request(), all_kernels(), card, PretendStopwatch(lambda p: -p.us + 1000), seconds=1.0)
     table_of(card).record({key_of(problem, "auto"): choice})
     with hopper_gemm.emulator():
         assert hopper_gemm.explain(a, b).kernel == choice.kernel != hopper_gemm.explain(a, b, deterministic=True).kernel

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from hopper_gemm.bench import measure
+from hopper_gemm.bench.measure import Timing
 
 
 class PretendCandidate:
@@ -20,6 +21,18 @@ class PretendCandidate:
 
     def round_us(self, shortened: float = 1.0) -> float:
         return self.us
+
+
+class PretendStopwatch:
+    """Times by a function of the prediction; remembers what was asked."""
+
+    def __init__(self, us_of, broken=()):
+        self.us_of, self.broken, self.passes = us_of, broken, []
+
+    def __call__(self, predictions, rounds, fraction):
+        self.passes.append((dict(predictions), rounds, fraction))
+        alive = {name: p for name, p in predictions.items() if p.kernel.name not in self.broken}
+        return {name: Timing((float(self.us_of(p)),) * rounds) for name, p in alive.items()}
 
 
 class _Stream:
