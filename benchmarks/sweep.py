@@ -1,9 +1,11 @@
 """Times every kernel of the build on many shapes: what hopper_gemm/model.json is fitted to and tiles are chosen by.
 
-    python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16] [--packed]
+    python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16]
+                               [--rows 32 [--layout nt]] [--packed]
 
 Shapes: a suite, and random ones, drawn as benchmarks/selector.py draws its own (nothing is fitted to those of its last seed),
-but with rows that kernels read in place; or, with `--packed`, only those that are packed, which is timed with the kernel.
+but with rows that kernels read in place; or, with `--packed`, only those that are packed, which is timed with the kernel; or,
+with `--rows`, only those of that many rows at most, in any layout.
 For each shape all kernels take part in short interleaved rounds with the walk the model picks, those with few tiles also
 with K cut into slices; the fastest ten follow in longer rounds, because a card at its power limit ranks them differently.
 The fastest forty are recorded, but for those that take SLOW times the fastest.
@@ -36,9 +38,11 @@ LARGEST_FLOOR_US = 1500.0
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
-def random_cases(count: int, seed: int, dtype: str = "bf16", packed: bool = False) -> list[Case]:
-    """Log-uniform in 1 to 16384, K in multiples of 64 or of 16 bytes, N of 64, of 8 or any; or those with any K that has to
-    be packed. None over the time limit."""
+def random_cases(count: int, seed: int, dtype: str = "bf16", packed: bool = False, rows: int = 0) -> list[Case]:
+    """Log-uniform in 1 to 16384, K in multiples of 64 or of 16 bytes, N of 64, of 8 or any; those of at most `rows` rows, or
+    those with any K that has to be packed. None over the time limit."""
+    if rows:
+        return [case for case in random_cases(16 * count, seed, dtype) if case.m <= rows][:count]
     drawn = draw_shapes(4 * count if packed else count, seed)
     if packed:
         drawn = [replace(c, dtype=dtype) for c in drawn if any(c.problem().packs)][:count]
@@ -79,11 +83,14 @@ def main() -> None:
     parser.add_argument("--suite", default="peers")
     parser.add_argument("--dtype", default="bf16", help="of bf16, fp16, tf32, fp8, fp8_fast, int8")
     parser.add_argument("--packed", action="store_true", help="random shapes that have to be packed, instead of a suite and others")
+    parser.add_argument("--rows", type=int, default=0, help="random shapes of at most that many rows, instead of a suite and others")
+    parser.add_argument("--layout", default="tn", choices=("tn", "tt", "nn", "nt"), help="of the shapes of --rows")
     options = parser.parse_args()
     dtypes = options.dtype.split(",")
-    suite = [] if options.packed else load_suite(options.suite, dtypes=dtypes)
+    suite = [] if options.packed or options.rows else load_suite(options.suite, dtypes=dtypes)
     cases = [c for c in suite if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
-    cases += [case for dtype in dtypes for case in random_cases(options.random, options.seed, dtype, options.packed)]
+    drawn = [c for dtype in dtypes for c in random_cases(options.random, options.seed, dtype, options.packed, options.rows)]
+    cases += [replace(case, layout=options.layout) for case in drawn] if options.rows else drawn
     result = {**environment("sweep"), "seed": options.seed, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)

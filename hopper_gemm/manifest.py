@@ -43,9 +43,9 @@ def _bf16(schedule, tile_m, tile_n, stages, **rest):
     return kernel(schedule, tile_m, tile_n, stages, inputs=("bf16",), **rest)
 
 
-def _decode(schedule, tile_m, tile_n, stages, *, build=kernel, layouts=_LINEAR, **rest):
+def _decode(schedule, tile_m, tile_n, stages, *, build=kernel, layouts=_LINEAR, tile_k=128, **rest):
     """The operands exchanged, so that the few rows of activations are wgmma's N."""
-    return build(schedule, tile_m, tile_n, stages, tile_k=128, layouts=layouts, output="column_major", **rest)
+    return build(schedule, tile_m, tile_n, stages, tile_k=tile_k, layouts=layouts, output="column_major", **rest)
 
 
 # The automatic tiles were picked by a greedy cover of a sweep of 60 candidates over the peers suite and 70 random shapes (one
@@ -100,6 +100,8 @@ _SIXTEEN_BIT = _flat(
                 ("tma", 64, 16, 5),
             )
         ],
+        _decode("warp_specialized", 128, 16, 6, build=_bf16, layouts=LAYOUTS),
+        *[_decode(schedule, m, 16, s, build=_bf16) for schedule, m, s in (("warp_specialized", 64, 4), ("tma", 128, 3))],
         *[_decode("warp_specialized", 64, n, s) for n, s in ((8, 6), (32, 8))],
         *[_decode("pingpong", 64, n, 8) for n in (8, 32)],
         _decode("warp_specialized", 128, 32, 5),
@@ -130,7 +132,6 @@ _NARROW = _flat(
         _narrow("e4m3", "pingpong", 128, 192, 4, cluster=(2, 1)),
         *[_narrow("e4m3", "pingpong", 192, 128, 4, cluster=c) for c in ((1, 1), (1, 2))],
         _narrow("e4m3", "cooperative", 128, 224, 4),
-        _narrow("e4m3", "warp_specialized", 64, 32, 12),
         _narrow("e4m3", "warp_specialized", 64, 16, 6, tile_k=256, output="column_major"),
         # what fp8 sums take unless fast ones are allowed, and the three tf32 products of a float32 one (3xTF32)
         *[
@@ -142,14 +143,12 @@ _NARROW = _flat(
                 _promoted(pair, "warp_specialized", 64, 64, 8),
                 _promoted(pair, "warp_specialized", 64, 16, 6, tile_k=2 * promotion_k(pair), output="column_major"),
                 *[_promoted(pair, "cooperative", 128, 128, 6, cluster=c) for c in ((1, 1), (1, 2))],
-                _promoted(pair, "cooperative", 128, 192, 5),
-                *[_promoted(pair, "cooperative", 192, 128, 5, cluster=c) for c in ((1, 1), (1, 2))],
+                _promoted(pair, "cooperative", 192, 128, 5),
                 _promoted(pair, "pingpong", 64, 128, 8),
             )
         ],
         _promoted("e4m3", "warp_specialized", 64, 8, 6, tile_k=256, output="column_major"),
-        _promoted("e4m3", "cooperative", 256, 96, 4, cluster=(1, 2)),
-        _promoted("e4m3", "pingpong", 128, 96, 6),
+        _promoted("e4m3", "cooperative", 128, 224, 4),
         *[_narrow(pair, "cooperative", 128, 256, 4) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
         *[_promoted(pair, "cooperative", 128, 128, 6) for pair in ("e4m3_e5m2", "e5m2_e4m3", "e5m2")],
         _narrow("s8", "multistage", 64, 128, 6),
@@ -234,7 +233,8 @@ CANDIDATES = _flat(
         *[_bf16("cooperative", 128, 256, 4, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 2))],
         # decode: more and smaller CTAs on an SM, and K split further
         *[_decode("tma", 64, n, s, build=_bf16) for n, s in ((16, 2), (16, 3), (8, 3))],
-        *[_decode("warp_specialized", 64, 16, s, build=_bf16) for s in (3, 4)],
+        _decode("warp_specialized", 64, 16, 3, build=_bf16),
+        *[_decode(schedule, 64, 16, s, build=_bf16, tile_k=256) for schedule, s in (("pingpong", 5), ("warp_specialized", 4))],
         _decode("warp_specialized", 64, 16, 6, build=_bf16, store="direct", cluster_k=4),
         *[_decode("warp_specialized", 64, n, 6, build=_bf16, store="direct", cluster_k=2) for n in (8, 32)],
         _bf16("cooperative", 256, 192, 3, layouts=_LINEAR),
@@ -248,13 +248,15 @@ CANDIDATES = _flat(
         _bf16("pingpong", 128, 208, 4, cluster=(2, 1), layouts=_LINEAR),
         _bf16("pingpong", 192, 128, 4, cluster=(2, 1), layouts=_LINEAR),
         *[_promoted("e4m3", "cooperative", 128, n, s, cluster=c) for n, s, c in ((160, 5, (2, 1)), (160, 5, (1, 2)))],
-        *[_promoted("e4m3", "cooperative", 128, n, 5) for n in (144, 160, 176)],
-        _promoted("e4m3", "cooperative", 256, 96, 4, cluster=(2, 1)),
+        *[_promoted("e4m3", "cooperative", 128, n, 5) for n in (144, 160, 176, 192)],
+        *[_promoted("e4m3", "cooperative", 128, 256, 4, cluster=c) for c in ((1, 1), (1, 2))],
+        *[_promoted("e4m3", "cooperative", 256, 96, 4, cluster=c) for c in ((2, 1), (1, 2))],
         _promoted("e4m3", "pingpong", 64, 192, 6),
-        _promoted("e4m3", "pingpong", 128, 96, 6, cluster=(2, 1)),
+        *[_promoted("e4m3", "pingpong", 128, 96, 6, cluster=c) for c in ((1, 1), (2, 1))],
         *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 32, 64)],
         _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(1, 4)),
-        *[_promoted("e4m3", "cooperative", m, n, 5, cluster=c) for m, n, c in ((192, 128, (2, 1)), (128, 192, (1, 2)))],
+        *[_promoted("e4m3", "cooperative", 192, 128, 5, cluster=c) for c in ((2, 1), (1, 2))],
+        _promoted("e4m3", "cooperative", 128, 192, 5, cluster=(1, 2)),
         *[
             _decode("warp_specialized", 64, 16, 5, build=_bf16, layouts=("tt", "nn", "nt"), store="direct", cluster_k=k)
             for k in (2, 4)

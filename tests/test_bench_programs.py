@@ -87,6 +87,11 @@ def test_a_sweep_of_what_has_to_be_packed():
     assert len(set(cases)) == 20 and all(any(case.problem().packs) for case in cases)
     assert not set(cases) & set(selector.draw_shapes(60, 13))
     assert not any(any(case.problem().packs) for case in sweep.random_cases(40, 101))
+
+
+def test_a_sweep_of_few_rows_takes_those_alone():
+    cases = load_program("sweep").random_cases(20, 106, rows=32)
+    assert len(set(cases)) == 20 and all(case.m <= 32 for case in cases) and any(case.n > 1000 for case in cases)
     long = [Case(64, 64, k) for k in range(8185, 8192)]
     kernels = [k for k in hopper_gemm.kernels() if k.input == "bf16" and k.accumulator == "f32"]
     for case in long:

@@ -31,7 +31,7 @@ std::string shared_memory_text(const KernelConfig& c) {
 
 std::string accumulators_text(const KernelConfig& c) {
   if (c.mma_registers() + 24 > c.entry_registers())
-    return text("one wgmma of N = ", c.tile_n, " needs ", c.mma_registers(), " accumulator registers + 24 of ",
+    return text("one wgmma of N = ", c.mma_n(), " needs ", c.mma_registers(), " accumulator registers + 24 of ",
                 c.entry_registers(), " that ", c.threads(), " threads start with: use a smaller tile_n or fewer warpgroups");
   const int cap = c.moves_registers() ? c.consumer_registers() : c.entry_registers();
   return text("a warpgroup's ", c.warpgroup_m(), "x", c.tile_n,

@@ -65,17 +65,28 @@ void add_product(const WarpgroupOperation& operation) {
     return;
   }
   if (!product.known) return;  // zeros beyond the edge, or bytes of unknown origin
+  Sum next = product;
+  next.k_begin = sum.known ? sum.k_begin : product.k_begin;
+  next.before = sum.before;
+  next.limit = sum.limit;
+  // Once, and only a sum that began in the middle may go round to what lies before its beginning, and no further than that.
+  const bool goes_round = sum.known && sum.limit == 0 && product.k_begin < sum.k_begin;
+  if (goes_round) {
+    const int32_t mma_k = operation.accumulator->mma_k;
+    next.before = sum.steps(mma_k, ceil_div(machine->params.k, mma_k));
+    next.limit = sum.k_begin;
+    next.k_begin = product.k_begin;
+  }
+  const bool follows = goes_round || (sum.k_end == product.k_begin && (sum.limit == 0 || product.k_end <= sum.limit));
   // Onto registers that hold something else: zeros, for all that is known here.
-  if (sum.known && (sum.m != product.m || sum.n != product.n || sum.batch != product.batch || sum.k_end != product.k_begin))
+  if (sum.known && (sum.m != product.m || sum.n != product.n || sum.batch != product.batch || !follows))
     report(Finding::accumulation,
            "wgmma at " + place(operation.line) + " adds the product of row " + std::to_string(product.m) + ", column " +
                std::to_string(product.n) + ", k " + std::to_string(product.k_begin) + " to the sum of row " +
                std::to_string(sum.m) + ", column " + std::to_string(sum.n) + ", k " + std::to_string(sum.k_begin) + " to " +
                std::to_string(sum.k_end),
            "accumulation" + place(operation.line));
-  const int32_t begin = sum.known ? sum.k_begin : product.k_begin;
-  sum = product;
-  sum.k_begin = begin;
+  sum = next;
 }
 
 Sum& sum_of(Thread& thread, uint32_t* registers) {

@@ -1,6 +1,7 @@
 // The emulated machine's state: threads, warps, warpgroups, CTAs, clusters. Data only; the operations on it are in
 // one file per instruction family.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -101,10 +102,17 @@ struct StoreGroup {
 };
 
 // Which sum an accumulator holds, if the operands' origins say so: rows m ..., columns n ... of the product, over
-// k_begin <= k < k_end.
+// k_begin <= k < k_end. One that began in the middle and has gone round (mainloop/k_order.h) also has `before` wgmmas' worth
+// from `limit` on.
 struct Sum {
   bool known = false;
   int32_t m = 0, n = 0, k_begin = 0, k_end = 0, batch = 0;
+  int32_t before = 0, limit = 0;
+
+  // wgmmas of mma_k elements that it has taken up, of `all` in K.
+  int32_t steps(int32_t mma_k, int32_t all) const {
+    return known ? before + std::min(k_end / mma_k, all) - k_begin / mma_k : 0;
+  }
 };
 
 // A 64 x n accumulator that wgmmas in flight own; threads get their fragments back at the wait.

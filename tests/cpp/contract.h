@@ -45,6 +45,9 @@ every_instruction(HG_PARAM(GemmParams) params) {
     barrier_arrive_expect(plan.barrier, 8192);
     tma_load(plan.data, params.a_map, plan.barrier, 0, 0);
     tma_load_multicast(plan.data, params.b_map, plan.barrier, 0, 0, static_cast<uint16_t>(1u << cluster_rank()));
+    tma_load(plan.data, params.a_map, plan.barrier, 0, 0, 0, cache_policy(true));
+    tma_load_multicast(plan.data, params.b_map, plan.barrier, 0, 0, static_cast<uint16_t>(1u << cluster_rank()), 0,
+                       cache_policy(false));
     barrier_arrive(plan.barrier);
     barrier_arrive_cluster(plan.barrier, cluster_rank());
   }

@@ -33,6 +33,17 @@ constexpr KernelConfig promoted(KernelConfig config) {
   config.mmas_in_flight = 0;
   return config;
 }
+// So many columns that they are multiplied in halves.
+constexpr KernelConfig halved(KernelConfig config) {
+  config.tile_n = 224;
+  return config;
+}
+// Few columns, so that tiles begin their sums at different k-blocks.
+constexpr KernelConfig turned(KernelConfig config) {
+  config.tile_n = 16;
+  if (config.b_major == Major::mn) config.b_swizzle = Swizzle::b32;
+  return column_major(config);
+}
 constexpr KernelConfig tf32(KernelConfig config) {
   config.a_type = config.b_type = DataType::tf32;
   config.tile_k = 32;
@@ -61,9 +72,13 @@ constexpr KernelConfig split(KernelConfig config) {
   X(cooperative_plain, small(Schedule::cooperative, 128, 3, 2, Store::direct, Major::mn, Major::k, 1, 1, Swizzle::none)) \
   X(cooperative_c2x1, small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::mn, 2, 1))                  \
   X(cooperative_columns, column_major(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k)))          \
+  X(tma_turned, turned(small(Schedule::tma, 64, 3, 1, Store::tma, Major::k, Major::mn)))                                \
+  X(specialized_turned, turned(split(small(Schedule::warp_specialized, 64, 3, 1, Store::direct, Major::k, Major::k))))  \
+  X(pingpong_turned, turned(small(Schedule::pingpong, 64, 4, 2, Store::tma, Major::k, Major::k)))                       \
   X(cooperative_wide, wide(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::mn)))                    \
   X(cooperative_halves, halves(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::k, 1, 1, Swizzle::b128, 0))) \
   X(cooperative_promoted, promoted(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k)))            \
+  X(cooperative_halved, halved(promoted(small(Schedule::cooperative, 128, 2, 2, Store::tma, Major::k, Major::k))))      \
   X(pingpong_promoted, promoted(small(Schedule::pingpong, 128, 3, 2, Store::tma, Major::k, Major::k)))                  \
   X(multistage_tf32, tf32(small(Schedule::multistage, 64, 4, 1, Store::direct, Major::k, Major::k)))                    \
   X(pingpong, small(Schedule::pingpong, 64, 4, 2, Store::tma, Major::k, Major::k))                                     \

@@ -202,6 +202,7 @@ struct Suite {
     GemmParams params = output(2048);
     params.a_map =
         machine.encode({data, DataType::bf16, {columns, rows}, columns * 2, {static_cast<uint32_t>(inner), 16}, swizzle});
+    params.order.raster = swizzle == Swizzle::b128 ? Raster::along_m : Raster::along_n;  // along_n: with a cache policy
     params.order.group = inner * 16 * 2;
     params.order.tiles_n = k;
     params.order.tiles_m = m;

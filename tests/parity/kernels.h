@@ -161,7 +161,11 @@ HG_KERNEL(kThreads) load_kernel(HG_PARAM(GemmParams) params) {
   set_up(shared);
   if (is_leader()) {
     arch::barrier_arrive_expect(shared.full, static_cast<uint32_t>(params.order.group));
-    arch::tma_load(shared.box, params.a_map, shared.full, params.order.tiles_n, params.order.tiles_m, params.a_step);
+    if (params.order.raster == Raster::along_m)
+      arch::tma_load(shared.box, params.a_map, shared.full, params.order.tiles_n, params.order.tiles_m, params.a_step);
+    else
+      arch::tma_load(shared.box, params.a_map, shared.full, params.order.tiles_n, params.order.tiles_m, params.a_step,
+                     arch::cache_policy(params.order.tiles_m % 2 == 0));
   }
   arch::barrier_wait(shared.full, 0, {arch::Wait::full, 0});
   arch::cta_sync();
@@ -176,7 +180,11 @@ HG_KERNEL(kThreads) multicast_kernel(HG_PARAM(GemmParams) params) {
   for (int round = 0; round < 3; ++round) {
     if (is_leader()) {
       arch::barrier_arrive_expect(shared.full, 2048);
-      arch::tma_load_multicast(shared.box + rank * 1024, params.a_map, shared.full, 0, round * 16 + rank * 8, 3);
+      if (round < 2)
+        arch::tma_load_multicast(shared.box + rank * 1024, params.a_map, shared.full, 0, round * 16 + rank * 8, 3);
+      else
+        arch::tma_load_multicast(shared.box + rank * 1024, params.a_map, shared.full, 0, round * 16 + rank * 8, 3, 0,
+                                 arch::cache_policy(rank == 0));
     }
     arch::barrier_wait(shared.full, round & 1, {arch::Wait::full, 0});
     arch::cta_sync();

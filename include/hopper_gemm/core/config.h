@@ -51,16 +51,20 @@ struct KernelConfig {
   constexpr int warpgroup_m() const { return is_pingpong() ? tile_m : tile_m / consumers; }
   constexpr int mma_blocks() const { return warpgroup_m() / kMmaM; }
   constexpr bool promotes() const { return promote_k > 0; }
-  // 32-bit accumulator registers of one thread for one wgmma; accumulator_registers() below: in all.
-  constexpr int mma_registers() const { return hopper_gemm::accumulator_registers(accumulator, tile_n); }
+  // 32-bit accumulator registers of one thread for a block of 64 rows, for one wgmma, and, accumulator_registers(), in all.
+  constexpr int block_registers() const { return hopper_gemm::accumulator_registers(accumulator, tile_n); }
+  constexpr int mma_registers() const { return hopper_gemm::accumulator_registers(accumulator, mma_n()); }
+  // A promoting kernel without registers for all its sums twice multiplies the columns in halves, one after the other.
+  constexpr bool halves_columns() const { return promotes() && mma_blocks() == 1 && 2 * block_registers() > 208; }
+  constexpr int mma_n() const { return halves_columns() ? tile_n / 2 : tile_n; }
   // A promoting kernel of one block multiplies into two sets in turn (mainloop/promotion.h), if there are registers for it.
   constexpr bool alternates() const {
     return promotes() && has_producer() && consumers <= 2 && mma_blocks() == 1 && promote_k == tile_k &&
-           3 * mma_registers() <= 192;
+           3 * block_registers() <= 192;
   }
   constexpr int accumulator_sets() const { return alternates() ? 2 : mma_blocks(); }
   constexpr int accumulator_registers() const {
-    return (accumulator_sets() + (promotes() ? mma_blocks() : 0)) * mma_registers();
+    return accumulator_sets() * mma_registers() + (promotes() ? mma_blocks() * block_registers() : 0);
   }
 
   // --- operand tiles in shared memory (core/swizzle.h draws them)
@@ -69,6 +73,11 @@ struct KernelConfig {
   constexpr int a_stage_bytes() const { return tile_m * tile_k * element_bytes(); }
   constexpr int b_stage_bytes() const { return tile_n * tile_k * element_bytes(); }
   constexpr int stage_bytes() const { return a_stage_bytes() + b_stage_bytes(); }
+
+  // Tiles of few columns begin their sums at different k-blocks (mainloop/k_order.h).
+  constexpr bool turns_k() const { return !is_row_major() && a_major == Major::k && tile_n <= 32; }
+  // L2 lets go first of the operand that a band of tiles reads once (mainloop/tma_load.h).
+  constexpr bool streams() const { return is_fp8(a_type) && promotes() && is_persistent() && is_row_major(); }
 
   // --- epilogue staging: panels of 64 rows x panel_n columns of 16-bit output, 1 or 2 buffers a warpgroup
   constexpr int panel_n() const { return gcd(tile_n, 64); }

@@ -9,19 +9,20 @@ namespace hopper_gemm {
 template <class K>
 HG_DEVICE void produce(const Context<K>& context) {
   if (context.warp != 0 || !arch::elect_one()) return;
-  const KRange range = context.k_range();
   typename TmaRing<K>::State state = {0, 1};
   auto walk = StaticWalk<K>::start(context.params);
   arch::annotate(arch::Activity::load, walk.index);
   Tile tile = walk.tile(context);
-  int loaded = TmaRing<K>::load_around_wait(context, state, tile, range);
+  auto order = KOrder<K>::of(context, tile);
+  int loaded = TmaRing<K>::load_around_wait(context, state, tile, order);
   while (true) {
-    HG_NO_UNROLL for (int i = loaded; i < range.count; ++i)
-      TmaRing<K>::load(context, state, tile, range.begin + i);
+    HG_NO_UNROLL for (int i = loaded; i < order.count(); ++i)
+      TmaRing<K>::load(context, state, tile, order.block(i));
     walk.advance();
     if (!walk.valid()) break;
     arch::annotate(arch::Activity::load, walk.index);
     tile = walk.tile(context);
+    order = KOrder<K>::of(context, tile);
     loaded = 0;
   }
   arch::allow_next_grid();

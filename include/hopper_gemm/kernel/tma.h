@@ -16,17 +16,18 @@ struct TmaKernel {
     return context.warpgroup == 0 && context.warp == 0 && arch::elect_one();
   }
 
-  HG_DEVICE static void load(const Context<K>& context, typename Ring::State& state, Tile tile, int k_block, int k_blocks) {
-    if (k_block < k_blocks && loads(context)) {
+  HG_DEVICE static void load(const Context<K>& context, typename Ring::State& state, Tile tile, KOrder<K> order, int i) {
+    if (i < order.count() && loads(context)) {
       typename Ring::State elected = state;
-      Ring::load(context, elected, tile, k_block);
+      Ring::load(context, elected, tile, order.block(i));
     }
     state.advance();
   }
 
   HG_DEVICE static void run(const Context<K>& context) {
     const Tile tile = StaticWalk<K>::start(context.params).tile(context);
-    const int k_blocks = context.k_blocks();
+    const auto order = KOrder<K>::of(context, tile);
+    const int k_blocks = order.count();
     const int warpgroup_row = static_cast<int>(context.warpgroup) * c.warpgroup_m();
     const auto epilogue = Epilogue<K>::make(context);
     Accumulator<K> acc;
@@ -35,11 +36,11 @@ struct TmaKernel {
     typename Ring::State loaded = {0, 1}, state = {0, 0};
     if (context.params.static_operand == StaticOperand::none) {
       arch::wait_for_previous_grid();
-      for (int k_block = 0; k_block < c.stages; ++k_block) load(context, loaded, tile, k_block, k_blocks);
+      for (int i = 0; i < c.stages; ++i) load(context, loaded, tile, order, i);
     } else {
       if (loads(context)) {
         typename Ring::State elected = loaded;
-        Ring::load_around_wait(context, elected, tile, context.k_range());
+        Ring::load_around_wait(context, elected, tile, order);
       } else {
         arch::wait_for_previous_grid();
       }
@@ -53,7 +54,7 @@ struct TmaKernel {
       const int retired = k_block - c.mmas_in_flight;
       if (retired >= 0) {
         Ring::release(context, c.mmas_in_flight == 0 ? state.stage : state.previous_stage());
-        load(context, loaded, tile, retired + c.stages, k_blocks);
+        load(context, loaded, tile, order, retired + c.stages);
       }
       state.advance();
     }

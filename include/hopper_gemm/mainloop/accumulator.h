@@ -42,7 +42,7 @@ struct Fragment {
 
 template <class K>
 struct Accumulator : std::conditional_t<K::config.promotes(),
-                                        PromotedSums<K::config.mma_blocks(), K::config.mma_registers()>, NoPromotedSums> {
+                                        PromotedSums<K::config.mma_blocks(), K::config.block_registers()>, NoPromotedSums> {
   static constexpr KernelConfig c = K::config;
   typename AccumulatorRegister<c.accumulator>::type d[c.accumulator_sets()][c.mma_registers()];
 
@@ -74,16 +74,17 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
   HG_DEVICE void begin_tile() {
     if constexpr (c.promotes()) {
       HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {
-        HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i)
+        HG_UNROLL for (int i = 0; i < c.block_registers(); ++i)
           this->promoted[block][i] = 0.0f;
       }
     }
   }
-  // Adds what wgmma has summed up, outside the tensor core: once the wait covers it, and before it is overwritten.
-  HG_DEVICE void promote(int block, int set) {
+  // Adds what wgmma has summed up, outside the tensor core: once the wait covers it, and before it is overwritten. `half`: of
+  // the columns, where they are multiplied in halves.
+  HG_DEVICE void promote(int block, int set, int half = 0) {
     arch::register_fence(d[set]);
     HG_UNROLL for (int i = 0; i < c.mma_registers(); ++i)
-      this->promoted[block][i] += d[set][i];
+      this->promoted[block][half * c.mma_registers() + i] += d[set][i];
     arch::register_fence(d[set]);
   }
   // The registers that hold the sums of the tile.
@@ -110,7 +111,7 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
   // it beside 192 accumulators).
   template <int kGroups>
   HG_DEVICE void bring(const Fragment<kGroups>& used, int index) {
-    constexpr int kRow = c.mma_registers(), kStep = kGroups * kRow / (c.tile_n / 8), kParts = c.mma_blocks() * kRow / kStep;
+    constexpr int kRow = c.block_registers(), kStep = kGroups * kRow / (c.tile_n / 8), kParts = c.mma_blocks() * kRow / kStep;
     auto& s = sums();
     HG_UNROLL for (int i = 0; i < kStep; ++i) {
       if constexpr (c.accumulator == DataType::f32) {

@@ -5,12 +5,32 @@
 
 namespace hopper_gemm {
 
+// Half of the columns after the other, with one set: while it is added, the other warpgroup multiplies.
+template <class K>
+HG_DEVICE void issue_halves(const StageOperands<K>& operands, Accumulator<K>& acc, int part) {
+  constexpr KernelConfig c = K::config;
+  HG_UNROLL for (int half = 0; half < 2; ++half) {
+    acc.fence();
+    arch::wgmma_fence();
+    HG_UNROLL for (int k = 0; k < c.promote_k; k += c.mma_k())
+      operands.multiply(acc.d[0], 0, part + k, k > 0, half * c.mma_n());
+    arch::wgmma_commit();
+    acc.fence();
+    arch::wgmma_wait<0>();
+    acc.promote(0, 0, half);
+  }
+}
+
 // All sums of a stage; nothing is in flight on return. Blocks are groups of their own: while one is added, the next is
 // multiplied.
 template <class K>
 HG_DEVICE void issue_promoted_stage(const StageOperands<K>& operands, Accumulator<K>& acc) {
   constexpr KernelConfig c = K::config;
   HG_UNROLL for (int part = 0; part < c.tile_k; part += c.promote_k) {
+    if constexpr (c.halves_columns()) {
+      issue_halves(operands, acc, part);
+      continue;
+    }
     acc.fence();
     arch::wgmma_fence();
     HG_UNROLL for (int block = 0; block < c.mma_blocks(); ++block) {

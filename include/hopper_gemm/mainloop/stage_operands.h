@@ -17,13 +17,13 @@ struct StageOperands {
     return {a.descriptor() | descriptor_start(a_address),
             b.descriptor() | descriptor_start(arch::shared_address(context.shared.b[stage]))};
   }
-  // One wgmma: 64 rows of block `block`, from element k of the stage on, into d.
+  // One wgmma: 64 rows of block `block` and mma_n() columns from `column` on, from element k of the stage on, into d.
   template <class Registers>
-  HG_DEVICE void multiply(Registers& d, int block, int k, bool accumulate) const {
+  HG_DEVICE void multiply(Registers& d, int block, int k, bool accumulate, int column = 0) const {
     constexpr KernelConfig c = K::config;
     constexpr OperandTile a = a_tile(c), b = b_tile(c);
-    arch::wgmma<c.a_type, c.b_type, c.accumulator, c.tile_n, c.a_major, c.b_major>(
-        d, a_descriptor + (a.offset_bytes(block * kMmaM, k) >> 4), b_descriptor + (b.offset_bytes(0, k) >> 4), accumulate);
+    arch::wgmma<c.a_type, c.b_type, c.accumulator, c.mma_n(), c.a_major, c.b_major>(
+        d, a_descriptor + (a.offset_bytes(block * kMmaM, k) >> 4), b_descriptor + (b.offset_bytes(column, k) >> 4), accumulate);
   }
 };
 

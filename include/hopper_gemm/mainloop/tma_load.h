@@ -1,5 +1,8 @@
 // TMA loads of one k-block. A tile shared by several CTAs of the cluster is loaded in slices: each sharer loads its slice
 // of the box rows and multicasts it to all of them, so the load work is balanced and every byte leaves L2 once.
+//
+// A kernel that streams() says to L2 which operand to let go first: tiles are walked down bands (scheduler/tile_order.h), so
+// what lies along the band is read again with the next column of tiles, the other operand not before the next band.
 #pragma once
 #include "hopper_gemm/core/swizzle.h"
 #include "hopper_gemm/kernel/context.h"
@@ -14,7 +17,7 @@ struct Slice {
 
 template <class K, bool kIsA>
 HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, arch::Barrier& full, int mn_begin, int k_begin,
-                            int batch, Slice slice) {
+                            int batch, Slice slice, bool evict_first) {
   constexpr KernelConfig c = K::config;
   constexpr OperandTile tile = kIsA ? a_tile(c) : b_tile(c);
   constexpr int sharers = kIsA ? c.a_sharers() : c.b_sharers();
@@ -26,7 +29,14 @@ HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, ar
     const int column = box * tile.span();
     const int c0 = tile.major == Major::k ? k_begin + column : mn_begin + column;
     const int c1 = tile.major == Major::k ? mn_begin + row : k_begin + row;
-    if constexpr (sharers == 1) {
+    if constexpr (c.streams()) {
+      const auto policy = arch::cache_policy(evict_first);
+      if constexpr (sharers == 1) {
+        arch::tma_load(to, map, full, c0, c1, batch, policy);
+      } else {
+        arch::tma_load_multicast(to, map, full, c0, c1, slice.cta_mask, batch, policy);
+      }
+    } else if constexpr (sharers == 1) {
       arch::tma_load(to, map, full, c0, c1, batch);
     } else {
       arch::tma_load_multicast(to, map, full, c0, c1, slice.cta_mask, batch);
@@ -47,7 +57,7 @@ HG_DEVICE void load_a(const Context<K>& context, int stage, Tile tile, int k_blo
   SharedPlan<K>& shared = context.shared;
   const GemmParams& params = context.params;
   load_operand<K, true>(shared.a[stage], params.a_map, shared.full[stage], tile.m * c.tile_m, k_begin,
-                        tile.batch * params.a_step, a_slice);
+                        tile.batch * params.a_step, a_slice, params.order.raster == Raster::along_n);
 }
 
 // The same for B.
@@ -61,7 +71,7 @@ HG_DEVICE void load_b(const Context<K>& context, int stage, Tile tile, int k_blo
   SharedPlan<K>& shared = context.shared;
   const GemmParams& params = context.params;
   load_operand<K, false>(shared.b[stage], params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin,
-                         tile.batch * params.b_step, b_slice);
+                         tile.batch * params.b_step, b_slice, params.order.raster == Raster::along_m);
 }
 
 }  // namespace hopper_gemm

@@ -8,6 +8,7 @@
 //             [pingpong: one warpgroup consumes a stage, so 4 x 1 x ...]
 #pragma once
 #include "hopper_gemm/kernel/context.h"
+#include "hopper_gemm/mainloop/k_order.h"
 #include "hopper_gemm/mainloop/tma_load.h"
 #include "hopper_gemm/pipeline/ring.h"
 
@@ -53,15 +54,15 @@ struct TmaRing {
   // the operand comes from memory while the grid before still runs, which lets this one start as soon as its own wait is over,
   // if its operand is static too. Returns how many k-blocks that are: 0 without one, because then announcing the stages before
   // the first load is issued costs 0.2 us of every kernel (1024^3, H200, benchmarks/results/suite_layouts.json).
-  HG_DEVICE static int load_around_wait(const Context<K>& context, State& state, Tile tile, KRange range) {
+  HG_DEVICE static int load_around_wait(const Context<K>& context, State& state, Tile tile, KOrder<K> order) {
     const StaticOperand operand = context.params.static_operand;
-    const int blocks = operand == StaticOperand::none ? 0 : range.count < c.stages ? range.count : c.stages;
+    const int blocks = operand == StaticOperand::none ? 0 : order.count() < c.stages ? order.count() : c.stages;
     HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
-      begin_load(context, i, tile, range.begin + i, operand);
+      begin_load(context, i, tile, order.block(i), operand);
     arch::wait_for_previous_grid();
     if (operand != StaticOperand::none) arch::allow_next_grid();  // not sooner: it may load what the grid before writes
     HG_NO_UNROLL for (int i = 0; i < blocks; ++i)
-      finish_load(context, state, tile, range.begin + i, operand);
+      finish_load(context, state, tile, order.block(i), operand);
     return blocks;
   }
 

@@ -1,0 +1,31 @@
+// The order in which a tile loads the k-blocks of its sum.
+//
+// All tiles of a wave begin at the same time, and if all begin with the same block they read the same few lines of B. Where B
+// has few columns those lines are few: tiles of A's neighbouring rows begin one block apart and go round
+// (docs/notes/small_and_decode.md). That depends on the rows of A alone: for exchanged operands those are the weights, so a
+// row of activations has the same bits in any batch.
+#pragma once
+#include "hopper_gemm/scheduler/tile_order.h"
+
+namespace hopper_gemm {
+
+template <class K>
+struct KOrder {
+  KRange range;
+  int first;
+
+  HG_DEVICE static KOrder of(const Context<K>& context, Tile tile) {
+    const KRange range = context.k_range();
+    if constexpr (K::config.turns_k()) return {range, range.count > 0 ? tile.m % range.count : 0};
+    return {range, 0};
+  }
+  HG_DEVICE int count() const { return range.count; }
+  // The k-block that is loaded as number `i` of count().
+  HG_DEVICE int block(int i) const {
+    if constexpr (!K::config.turns_k()) return range.begin + i;
+    const int turned = first + i;
+    return range.begin + (turned < range.count ? turned : turned - range.count);
+  }
+};
+
+}  // namespace hopper_gemm
