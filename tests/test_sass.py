@@ -64,6 +64,7 @@ def test_a_kernel_that_is_itself_passes():
         (FP8, LOOP, "lacks QGMMA"),
         (FP8, FP8_LOOP, "no loop adds up"),
         (FP8.replace("e4m3_e5m2", "e4m3_e4m3"), PROMOTED, "other types than e4m3 and e4m3"),
+        (FP8.replace("128x128x128", "128x224x128"), PROMOTED, "expected N = 112"),
         (FP8.replace("e4m3_e5m2_f32", "s8_s8_s32"), LOOP, "lacks IGMMA"),
         (NAME.format("tma", "tma").replace("bf16_bf16", "tf32_tf32"), LOOP, "other types than tf32 and tf32"),
     ],

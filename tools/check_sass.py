@@ -25,6 +25,8 @@ HELPER = re.compile(r"pack_kernel|add_slices_kernel")  # kernels that multiply n
 FLOATS, FP8, INTEGERS = "HGMMA", "QGMMA", "IGMMA"
 MMA = {"bf16": FLOATS, "f16": FLOATS, "tf32": FLOATS, "e4m3": FP8, "e5m2": FP8, "s8": INTEGERS, "u8": INTEGERS}
 TYPE_WORDS = {"bf16": ".BF16", "tf32": ".TF32", "e4m3": ".E4M3", "e5m2": ".E5M2", "s8": ".S8", "u8": ".U8"}
+PROMOTED = re.compile(r"_(tma|direct)_p\d+")
+HALVED = 208  # a promoting kernel of more columns multiplies them in halves (core/config.h: halves_columns)
 TARGET = re.compile(r"0x([0-9a-f]+)\s*$")
 
 
@@ -134,8 +136,10 @@ def findings(name, code):
     if any(types not in opcode for opcode in issued):
         texts.append(f"wgmma of other types than {a_type} and {b_type}: {sorted(issued)}")
     shapes = {opcode.split(".")[1] for opcode in issued}
-    if any(not shape.startswith(f"64x{tile_n}x") for shape in shapes):
-        texts.append(f"wgmma shapes {sorted(shapes)}, expected N = {tile_n} alone")
+    halved = PROMOTED.search(name) is not None and int(tile_n) > HALVED
+    mma_n = int(tile_n) // (2 if halved else 1)
+    if any(not shape.startswith(f"64x{mma_n}x") for shape in shapes):
+        texts.append(f"wgmma shapes {sorted(shapes)}, expected N = {mma_n} alone")
     loops_with_mma = [part for part in loops(code) if any(code[i][1].startswith(mma) for i in part)]
     if has(mma) and not loops_with_mma:
         texts.append(f"no loop contains {mma}")
