@@ -38,17 +38,21 @@ LARGEST_FLOOR_US = 1500.0
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
-def random_cases(count: int, seed: int, dtype: str = "bf16", packed: bool = False, rows: int = 0) -> list[Case]:
-    """Log-uniform in 1 to 16384, K in multiples of 64 or of 16 bytes, N of 64, of 8 or any; those of at most `rows` rows, or
-    those with any K that has to be packed. None over the time limit."""
-    if rows:
-        return [case for case in random_cases(16 * count, seed, dtype) if case.m <= rows][:count]
+def random_cases(count: int, seed: int, dtype: str = "bf16", packed: bool = False) -> list[Case]:
+    """Log-uniform in 1 to 16384, K in multiples of 64 or of 16 bytes, N of 64, of 8 or any; or those with any K that has to
+    be packed. None over the time limit."""
     drawn = draw_shapes(4 * count if packed else count, seed)
     if packed:
         drawn = [replace(c, dtype=dtype) for c in drawn if any(c.problem().packs)][:count]
         return [case for case in drawn if floor_us(case, "sustained") <= LARGEST_FLOOR_US]
     whole_k = (Case(c.m, c.n, max(16, c.k // 16 * 16) if c.k % 8 or dtype != "bf16" else c.k, dtype) for c in drawn)
     return [case for case in dict.fromkeys(whole_k) if floor_us(case, "sustained") <= LARGEST_FLOOR_US]
+
+
+def few_rows(rows: int, count: int, seed: int, dtype: str, layout: str) -> list[Case]:
+    """Of the same shapes, those of at most `rows` rows that kernels read in place in a layout."""
+    drawn = (replace(case, layout=layout) for case in random_cases(64 * count, seed, dtype))
+    return [case for case in drawn if case.m <= rows and not any(case.problem().packs)][:count]
 
 
 def whole(case: Case) -> int:
@@ -82,15 +86,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--suite", default="peers")
     parser.add_argument("--dtype", default="bf16", help="of bf16, fp16, tf32, fp8, fp8_fast, int8")
-    parser.add_argument("--packed", action="store_true", help="random shapes that have to be packed, instead of a suite and others")
-    parser.add_argument("--rows", type=int, default=0, help="random shapes of at most that many rows, instead of a suite and others")
+    alone = parser.add_mutually_exclusive_group()
+    alone.add_argument("--packed", action="store_true", help="random shapes that have to be packed, instead of a suite and others")
+    alone.add_argument("--rows", type=int, default=0, help="random shapes of at most that many rows, instead of a suite and others")
     parser.add_argument("--layout", default="tn", choices=("tn", "tt", "nn", "nt"), help="of the shapes of --rows")
     options = parser.parse_args()
     dtypes = options.dtype.split(",")
     suite = [] if options.packed or options.rows else load_suite(options.suite, dtypes=dtypes)
     cases = [c for c in suite if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
-    drawn = [c for dtype in dtypes for c in random_cases(options.random, options.seed, dtype, options.packed, options.rows)]
-    cases += [replace(case, layout=options.layout) for case in drawn] if options.rows else drawn
+    for dtype in dtypes:
+        few = options.rows and few_rows(options.rows, options.random, options.seed, dtype, options.layout)
+        cases += few or random_cases(options.random, options.seed, dtype, options.packed)
     result = {**environment("sweep"), "seed": options.seed, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)

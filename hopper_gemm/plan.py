@@ -155,6 +155,7 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
         (f"without promotion, which takes {_UNPROMOTED[problem.split]}", lambda k: _sums_well(k, problem, request)),
         (f"of another accumulator than {problem.accumulate}", lambda k: problem.accumulate in (None, k.accumulator)),
         (f"of another layout than {layouts}", lambda k: k.layout in problem.for_output(k.output).layouts),
+        ("ones whose order of K follows from where a row lies, which batch_invariant=True rules out", lambda k: _sums_alike(k, problem, request)),
     ]
     for reason, keeps in rules:
         kept = [k for k in pool if keeps(k)]
@@ -169,6 +170,12 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
     best = min(_reading(k, problem) for k in pool) if pool else 0
     pool = [k for k in pool if _reading(k, problem) == best]
     return _as_exact_as_asked(pool, problem), rejected
+
+
+def _sums_alike(kernel: Kernel, problem: Problem, request: Request) -> bool:
+    """Whether all rows of the caller's A are summed in one order, if that was asked for: where a kernel's tiles begin depends on
+    the rows of its own A, the weights if the operands are exchanged."""
+    return not (request.batch_invariant and kernel.turns_k) or problem.for_output(kernel.output).swapped
 
 
 def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:

@@ -34,6 +34,7 @@ class Kernel:
     cluster_k: int = field(repr=False)
     promote_k: int = field(repr=False)
     alternates: bool = field(repr=False)  # a promoting kernel that multiplies into two sets of accumulators in turn
+    turns_k: bool = field(repr=False)  # tiles begin their sums at different k-blocks, by their place along the rows of A
     threads: int = field(repr=False)
     shared_bytes: int = field(repr=False)
     compiled: bool
@@ -123,6 +124,7 @@ def kernel_of(index: int, record: Mapping[str, Any]) -> Kernel:
         cluster_k=record["cluster_k"],
         promote_k=record["promote_k"],
         alternates=record["alternates"],
+        turns_k=record["turns_k"],
         threads=record["threads"],
         shared_bytes=record["shared_bytes"],
         compiled=record["compiled"],

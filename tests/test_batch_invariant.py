@@ -67,6 +67,25 @@ def test_batches_vectors_and_outputs():
             assert same_bits(matmul(a[:m], b, out=out, batch_invariant=True), whole[:m])
 
 
+@pytest.mark.parametrize("n, k", [(8, 648), (16, 640), (32, 2048)])
+def test_few_columns_of_a_column_major_output(n, k):
+    """There the kernels for few rows read the caller's A as theirs, and begin its sums by where a row lies."""
+    a, b = rows(130, k), rows(k, n)
+
+    def product(start: int, end: int) -> torch.Tensor:
+        out = torch.zeros(n, -(end - start) // 4 * -4).t()[: end - start]
+        return matmul(a[start:end], b, out=out, out_dtype=torch.float32, batch_invariant=True)
+
+    with hopper_gemm.emulator():
+        whole = product(0, 130)
+        for start, end in ((64, 128), (1, 65), (120, 130), (129, 130)):
+            assert same_bits(product(start, end), whole[start:end]), (start, end)
+    out = torch.empty(n, 128).t()
+    for kernel in (k for k in hopper_gemm.kernels("bf16_bf16_*_column") if k.turns_k):
+        with pytest.raises(hopper_gemm.HopperGemmError, match="where a row lies|layout"):
+            explain(a[:128], b, out=out, out_dtype=torch.float32, config=kernel.name, batch_invariant=True)
+
+
 def test_other_rows_may_be_nan():
     a, b = rows(70, 136), rows(136, 72)
     with hopper_gemm.emulator():

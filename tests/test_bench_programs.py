@@ -95,8 +95,11 @@ def test_a_sweep_of_what_has_to_be_packed():
 
 
 def test_a_sweep_of_few_rows_takes_those_alone():
-    cases = load_program("sweep").random_cases(20, 106, rows=32)
-    assert len(set(cases)) == 20 and all(case.m <= 32 for case in cases) and any(case.n > 1000 for case in cases)
+    sweep = load_program("sweep")
+    for layout in ("tn", "nt"):
+        cases = sweep.few_rows(32, 20, 106, "bf16", layout)
+        assert len(set(cases)) == 20 and all(case.m <= 32 and case.layout == layout for case in cases)
+        assert any(case.n > 1000 for case in cases) and not any(any(case.problem().packs) for case in cases)
 
 
 def test_the_chosen_kernel_is_compared_with_the_best(library, monkeypatch):

@@ -35,7 +35,10 @@ std::string accumulators_text(const KernelConfig& c) {
                 c.entry_registers(), " that ", c.threads(), " threads start with: use a smaller tile_n or fewer warpgroups");
   const int cap = c.moves_registers() ? c.consumer_registers() : c.entry_registers();
   return text("a warpgroup's ", c.warpgroup_m(), "x", c.tile_n,
-              c.promotes() ? " accumulators, twice for promotion, take " : " accumulators take ", c.accumulator_registers(),
+              c.halves_columns() ? " accumulators and half of them again for promotion take "
+              : c.promotes()     ? " accumulators, twice for promotion, take "
+                                 : " accumulators take ",
+              c.accumulator_registers(),
               " registers + 24 of ", cap, " per thread: use a smaller tile or more consumer warpgroups");
 }
 
@@ -116,7 +119,9 @@ std::string config_error(const KernelConfig& config) {
                   kMmaM, " rows, and a tile has at most 256 rows");
     case tile_n:
       return text("tile_n ", config.tile_n, ": wgmma takes N = 8 to 256 in steps of 8",
-                  config.accumulator == DataType::s32 ? ", of integers above 32 in steps of 16" : "");
+                  config.accumulator == DataType::s32 ? ", of integers above 32 in steps of 16"
+                  : config.halves_columns()           ? ", of promoted sums above 208, in two halves, in steps of 16"
+                                                      : "");
     case promotion: return promotion_text(config);
     case tile_k: return tile_k_text(config);
     case swizzle: return swizzle_text(config);

@@ -73,7 +73,7 @@ void add_product(const WarpgroupOperation& operation) {
   const bool goes_round = sum.known && sum.limit == 0 && product.k_begin < sum.k_begin;
   if (goes_round) {
     const int32_t mma_k = operation.accumulator->mma_k;
-    next.before = sum.steps(mma_k, ceil_div(machine->params.k, mma_k));
+    next.before = sum.numbers(mma_k, ceil_div(machine->params.k, mma_k));
     next.limit = sum.k_begin;
     next.k_begin = product.k_begin;
   }

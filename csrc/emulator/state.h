@@ -102,17 +102,19 @@ struct StoreGroup {
 };
 
 // Which sum an accumulator holds, if the operands' origins say so: rows m ..., columns n ... of the product, over
-// k_begin <= k < k_end. One that began in the middle and has gone round (mainloop/k_order.h) also has `before` wgmmas' worth
+// k_begin <= k < k_end. One that began in the middle and has gone round (mainloop/k_order.h) also has what `before` stands for,
 // from `limit` on.
 struct Sum {
   bool known = false;
   int32_t m = 0, n = 0, k_begin = 0, k_end = 0, batch = 0;
   int32_t before = 0, limit = 0;
 
-  // wgmmas of mma_k elements that it has taken up, of `all` in K.
-  int32_t steps(int32_t mma_k, int32_t all) const {
-    return known ? before + std::min(k_end / mma_k, all) - k_begin / mma_k : 0;
+  // The wgmmas of mma_k elements that it has taken up, of `all` in K, each counted by its number, from 1: parts of a sum that
+  // come twice do not make up for others.
+  int32_t numbers(int32_t mma_k, int32_t all) const {
+    return known ? before + numbers_to(std::min(k_end / mma_k, all)) - numbers_to(k_begin / mma_k) : 0;
   }
+  static int32_t numbers_to(int32_t step) { return step * (step + 1) / 2; }
 };
 
 // A 64 x n accumulator that wgmmas in flight own; threads get their fragments back at the wait.

@@ -65,7 +65,7 @@ void give_fragment(const Accumulator& accumulator, int t, uint32_t* registers) {
 void give_protocol_values(const Accumulator& accumulator, int t, uint32_t* registers) {
   const Sum& sum = accumulator.sum;
   const int steps = ceil_div(machine->params.k, accumulator.mma_k);
-  const float share = static_cast<float>(sum.steps(accumulator.mma_k, steps)) / static_cast<float>(steps);
+  const float share = static_cast<float>(sum.numbers(accumulator.mma_k, steps)) / static_cast<float>(Sum::numbers_to(steps));
   const auto value = [&](int element) {
     const float whole = share * static_cast<float>(protocol_value(sum.m + element / accumulator.n,
                                                                   sum.n + element % accumulator.n, sum.batch));

@@ -75,6 +75,7 @@ constexpr KernelConfig split(KernelConfig config) {
   X(tma_turned, turned(small(Schedule::tma, 64, 3, 1, Store::tma, Major::k, Major::mn)))                                \
   X(specialized_turned, turned(split(small(Schedule::warp_specialized, 64, 3, 1, Store::direct, Major::k, Major::k))))  \
   X(pingpong_turned, turned(small(Schedule::pingpong, 64, 4, 2, Store::tma, Major::k, Major::k)))                       \
+  X(pingpong_turned_c2x1, turned(small(Schedule::pingpong, 64, 4, 2, Store::tma, Major::mn, Major::mn, 2, 1)))          \
   X(cooperative_wide, wide(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::mn)))                    \
   X(cooperative_halves, halves(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::k, 1, 1, Swizzle::b128, 0))) \
   X(cooperative_promoted, promoted(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k)))            \

@@ -75,7 +75,9 @@ struct KernelConfig {
   constexpr int stage_bytes() const { return a_stage_bytes() + b_stage_bytes(); }
 
   // Tiles of few columns begin their sums at different k-blocks (mainloop/k_order.h).
-  constexpr bool turns_k() const { return !is_row_major() && a_major == Major::k && tile_n <= 32; }
+  constexpr bool turns_k() const {
+    return uses_tma() && !is_row_major() && tile_n <= 32 && (a_major == Major::k || b_major == Major::mn);
+  }
   // L2 lets go first of the operand that a band of tiles reads once (mainloop/tma_load.h).
   constexpr bool streams() const { return is_fp8(a_type) && promotes() && is_persistent() && is_row_major(); }
 
@@ -142,7 +144,7 @@ enum class ConfigRule : int {
   types,            // which types go together (valid_types)
   major,            // K-major operands, but for 16-bit types
   tile_m,           // whole 64-row blocks for each consumer warpgroup
-  tile_n,           // wgmma N: 8..256 in steps of 8; integers above 32 in steps of 16
+  tile_n,           // wgmma N: 8..256 in steps of 8; integers above 32 and what is multiplied in halves in steps of 16
   tile_k,           // whole swizzle atoms of K
   swizzle,          // an MN-major operand's tile extent is a whole number of swizzle spans
   consumers,        // how many warpgroups the schedule allows
@@ -202,6 +204,7 @@ constexpr ConfigRule config_rule(const KernelConfig& c) {
   const bool may_promote = is_fp8(c.a_type) || c.a_type == DataType::tf32;
   if (c.promotes() && (!may_promote || c.tile_k % c.promote_k || c.promote_k % c.mma_k() || c.mmas_in_flight != 0))
     return promotion;
+  if (!valid_tile_n(c.accumulator, c.mma_n())) return tile_n;
   if (c.mma_registers() + 24 > c.entry_registers()) return accumulators;
   if (c.free_registers() < 24) return accumulators;
   if (c.moves_registers() &&

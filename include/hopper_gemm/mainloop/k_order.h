@@ -2,8 +2,8 @@
 //
 // All tiles of a wave begin at the same time, and if all begin with the same block they read the same few lines of B. Where B
 // has few columns those lines are few: tiles of A's neighbouring rows begin one block apart and go round
-// (docs/notes/small_and_decode.md). That depends on the rows of A alone: for exchanged operands those are the weights, so a
-// row of activations has the same bits in any batch.
+// (docs/notes/small_and_decode.md); CTAs of a cluster, which share B, begin together. So the bits of a row depend on where in
+// A it lies: of a column of weights, with exchanged operands; otherwise batch_invariant rules such kernels out (plan.py).
 #pragma once
 #include "hopper_gemm/scheduler/tile_order.h"
 
@@ -16,7 +16,7 @@ struct KOrder {
 
   HG_DEVICE static KOrder of(const Context<K>& context, Tile tile) {
     const KRange range = context.k_range();
-    if constexpr (K::config.turns_k()) return {range, range.count > 0 ? tile.m % range.count : 0};
+    if constexpr (K::config.turns_k()) return {range, range.count > 0 ? tile.m / K::config.cluster_m % range.count : 0};
     return {range, 0};
   }
   HG_DEVICE int count() const { return range.count; }
