@@ -38,8 +38,8 @@ std::string accumulators_text(const KernelConfig& c) {
               c.halves_columns() ? " accumulators and half of them again for promotion take "
               : c.promotes()     ? " accumulators, twice for promotion, take "
                                  : " accumulators take ",
-              c.accumulator_registers(),
-              " registers + 24 of ", cap, " per thread: use a smaller tile or more consumer warpgroups");
+              c.accumulator_registers(), " registers + 24 of ", cap,
+              " per thread: use a smaller tile or more consumer warpgroups");
 }
 
 std::string swizzle_text(const KernelConfig& c) {

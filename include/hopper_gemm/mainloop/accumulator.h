@@ -111,7 +111,8 @@ struct Accumulator : std::conditional_t<K::config.promotes(),
   // it beside 192 accumulators).
   template <int kGroups>
   HG_DEVICE void bring(const Fragment<kGroups>& used, int index) {
-    constexpr int kRow = c.block_registers(), kStep = kGroups * kRow / (c.tile_n / 8), kParts = c.mma_blocks() * kRow / kStep;
+    constexpr int kRow = c.block_registers(), kStep = kGroups * kRow / (c.tile_n / 8),
+                  kParts = c.mma_blocks() * kRow / kStep;
     auto& s = sums();
     HG_UNROLL for (int i = 0; i < kStep; ++i) {
       if constexpr (c.accumulator == DataType::f32) {

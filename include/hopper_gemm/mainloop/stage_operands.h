@@ -23,7 +23,8 @@ struct StageOperands {
     constexpr KernelConfig c = K::config;
     constexpr OperandTile a = a_tile(c), b = b_tile(c);
     arch::wgmma<c.a_type, c.b_type, c.accumulator, c.mma_n(), c.a_major, c.b_major>(
-        d, a_descriptor + (a.offset_bytes(block * kMmaM, k) >> 4), b_descriptor + (b.offset_bytes(column, k) >> 4), accumulate);
+        d, a_descriptor + (a.offset_bytes(block * kMmaM, k) >> 4), b_descriptor + (b.offset_bytes(column, k) >> 4),
+        accumulate);
   }
 };
 

@@ -29,7 +29,8 @@ HG_DEVICE void tma_load(void* destination, const TensorMap& map, Barrier& barrie
       : "memory");
 }
 
-HG_DEVICE void tma_load(void* destination, const TensorMap& map, Barrier& barrier, int c0, int c1, int c2, CachePolicy policy) {
+HG_DEVICE void tma_load(void* destination, const TensorMap& map, Barrier& barrier, int c0, int c1, int c2,
+                        CachePolicy policy) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint"
       " [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(destination)),
