@@ -5,7 +5,7 @@
 
 Shapes: a suite, and random ones, drawn as benchmarks/selector.py draws its own (nothing is fitted to those of its last seed),
 but with rows that kernels read in place; or, with `--packed`, only those that are packed, which is timed with the kernel; or,
-with `--rows`, only those of that many rows at most, in any layout.
+with `--rows`, only those of that many rows at most, in one layout.
 For each shape all kernels take part in short interleaved rounds with the walk the model picks, those with few tiles also
 with K cut into slices; the fastest ten follow in longer rounds, because a card at its power limit ranks them differently.
 The fastest forty are recorded, but for those that take SLOW times the fastest.
@@ -95,8 +95,10 @@ def main() -> None:
     suite = [] if options.packed or options.rows else load_suite(options.suite, dtypes=dtypes)
     cases = [c for c in suite if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
     for dtype in dtypes:
-        few = options.rows and few_rows(options.rows, options.random, options.seed, dtype, options.layout)
-        cases += few or random_cases(options.random, options.seed, dtype, options.packed)
+        if options.rows:
+            cases += few_rows(options.rows, options.random, options.seed, dtype, options.layout)
+        else:
+            cases += random_cases(options.random, options.seed, dtype, options.packed)
     result = {**environment("sweep"), "seed": options.seed, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)

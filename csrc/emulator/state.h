@@ -107,14 +107,15 @@ struct StoreGroup {
 struct Sum {
   bool known = false;
   int32_t m = 0, n = 0, k_begin = 0, k_end = 0, batch = 0;
-  int32_t before = 0, limit = 0;
+  int32_t limit = 0;
+  int64_t before = 0;
 
   // The wgmmas of mma_k elements that it has taken up, of `all` in K, each counted by its number, from 1: parts of a sum that
   // come twice do not make up for others.
-  int32_t numbers(int32_t mma_k, int32_t all) const {
+  int64_t numbers(int32_t mma_k, int32_t all) const {
     return known ? before + numbers_to(std::min(k_end / mma_k, all)) - numbers_to(k_begin / mma_k) : 0;
   }
-  static int32_t numbers_to(int32_t step) { return step * (step + 1) / 2; }
+  static int64_t numbers_to(int64_t step) { return step * (step + 1) / 2; }
 };
 
 // A 64 x n accumulator that wgmmas in flight own; threads get their fragments back at the wait.
