@@ -3,7 +3,7 @@
     python benchmarks/selector.py [--seed 5] [--shapes 60] [--rounds 8] [--seconds 235] [--json FILE]
 
 For each shape every kernel that can run it takes part in a short pass; then the best eight and the kernel `matmul` chooses
-(without a tuned table) run in interleaved rounds. `ratio` is the time of the chosen one over that of the best.
+(without a tuned table) run in interleaved rounds, each in several graphs. `ratio` is the time of the chosen one over that of the best.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ LARGEST = 16384
 LARGEST_FLOOR_US = 3000.0
 FINALISTS = 8
 SHORT = 0.06  # of a round of 25 ms
+CAPTURES = 4  # of each finalist, which share its rounds: graphs of one 1.3 us kernel differ by 3%, once by 13%
 LIMITS = {"mean": 1.03, "worst": 1.12}
 
 
@@ -66,13 +67,13 @@ def measure_case(case: Case, rounds: int, order: random.Random, note: Callable[[
         return None
     short = measure.time_interleaved(candidates, 2, order=order, shortened=SHORT)
     best = sorted((n for n in short if n != "auto"), key=lambda n: short[n].us)[:FINALISTS]
+    del candidates  # the graphs; finalists are captured again
     for name in [n for n in ("auto", *best) if not sets.agrees(calls[n])]:
         note(f"{case}: {name} gives a wrong result and is left out")
-        candidates.pop(name)
-    finalists = {name: candidates[name] for name in ("auto", *best) if name in candidates}
-    if "auto" not in finalists:
+        calls.pop(name)
+    times = timed({name: calls[name] for name in ("auto", *best) if name in calls}, sets.count, rounds, order)
+    if "auto" not in times:
         return None
-    times = measure.time_interleaved(finalists, rounds, order=order)
     own = times["auto"]
     fastest = max(times, key=lambda n: (times[n].ratio_to(own), n == "auto"))
     return {
@@ -83,6 +84,18 @@ def measure_case(case: Case, rounds: int, order: random.Random, note: Callable[[
         "finalists": {name: round(t.us, 3) for name, t in sorted(times.items(), key=lambda item: item[1].us)},
         "slices": {p.kernel.name: p.walk.slices for p in (plan.chosen, *plan.alternatives) if p.kernel.name in (plan.kernel.name, *times)},
     }  # fmt: skip
+
+
+def timed(calls: dict[str, measure.Call], sets: int, rounds: int, order: random.Random) -> dict[str, measure.Timing]:
+    """Interleaved rounds of all calls, captured anew, in another order, for every part of the rounds."""
+    found: dict[str, tuple[float, ...]] = dict.fromkeys(calls, ())
+    parts = min(CAPTURES, rounds)
+    for part in range(parts):
+        names = order.sample(list(calls), len(calls))
+        graphs = measure.capture({name: calls[name] for name in names}, sets, lambda name, e: None)
+        for name, timing in measure.time_interleaved(graphs, (rounds + part) // parts, order=order).items():
+            found[name] += timing.rounds
+    return {name: measure.Timing(times) for name, times in found.items() if len(times) == rounds}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

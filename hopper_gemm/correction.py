@@ -26,7 +26,7 @@ LARGEST = 0.4  # logarithm: the most that a time is changed by
 FEATURES = (
     "m", "n", "k", "tile_m", "tile_n", "tile_k", "stages", "cluster_m", "cluster_n", "cluster_k", "schedule", "row_major",
     "ctas_per_sm", "tiles", "tiles_per_sm", "waves", "fill", "k_blocks", "slices", "busy_us", "memory_us", "power_us", "us",
-    "zero_rows", "useful_area", "store", "whole_lines", "k_tail", "m_tail", "n_tail", "element_bytes", "promotes", "a_is_k_major",
+    "zero_rows", "useful_area", "store", "row_alignment", "k_tail", "m_tail", "n_tail", "element_bytes", "promotes", "a_is_k_major",
     "b_is_k_major", "packs_a", "packs_b", "copies_out", "packing_us",
     "packing_part", "memory_over_busy", "hbm_us", "block_cycles", "epilogue_cycles", "l2_requests", "rounds_filled", "k_blocks_per_stage",
     "tiles_n", "rows_ragged",
@@ -39,13 +39,13 @@ def features(e: Estimate) -> list[float]:
     """What the trees look at, in the order of FEATURES: extents and times as logarithms of base 2."""
     kernel, problem = e.kernel, e.problem
     extents = (problem.m, problem.n, problem.k)
-    m_tail, n_tail, k_tail = (extent % tile / tile for extent, tile in zip(extents, kernel.tile))
+    m_tail, n_tail, k_tail = (extent % tile / tile for extent, tile in zip((problem.m, problem.n, e.slice_k), kernel.tile))
     return [
         *(math.log2(max(1, extent)) for extent in extents), *map(math.log2, kernel.tile), kernel.stages, *map(math.log2, (*kernel.cluster, kernel.cluster_k)),
         _SCHEDULES.index(kernel.schedule), kernel.output == "row_major",
         e.ctas_per_sm, math.log2(e.tiles), e.tiles_per_sm, e.tiles / e.resident_ctas, e.tiles / (e.sms * e.tiles_per_sm),
         math.log2(e.k_blocks), math.log2(e.slices), *_logs(e.busy_us, e.memory_us, e.power_us, e.us),
-        math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store), problem.k * problem.element_bytes % 128 == 0,
+        math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store), math.log2(e.row_alignment("k", problem.k)),
         k_tail, m_tail, n_tail, problem.element_bytes, kernel.promote_k > 0, kernel.layout[0] == "t", kernel.layout[1] == "n",
         *problem.packs, problem.copies_out, *_logs(e.packing_us, e.packing_us / e.us, e.memory_us / e.busy_us, e.hbm_us, e.block_cycles,
         e.epilogue_cycles, e.l2_requests), e.tiles / (-(-e.tiles // e.resident_ctas) * e.resident_ctas), math.log2(e.k_blocks / kernel.stages),

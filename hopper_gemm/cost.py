@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .manifest import majors as kernel_majors
-from .operands import aligned_row_bytes
 from .schedule import Schedule
 from .tiling import Card, Tiling
 from .walk import Walk, best_walk
@@ -37,10 +36,11 @@ class Estimate(Tiling):
     def l2_requests(self) -> float:
         """Bytes, more where a 128-byte row of a tile lies in two lines of memory."""
         problem, letters = self.problem, self.kernel.layout
-        contiguous = (problem.k if letters[0] == "t" else problem.m, problem.k if letters[1] == "n" else problem.n)
+        of_a = self.row_alignment("k", problem.k) if letters[0] == "t" else self.row_alignment("m", problem.m)
+        of_b = self.row_alignment("k", problem.k) if letters[1] == "n" else self.row_alignment("n", problem.n)
         weighted = sum(
-            rows * (1 + _split_lines(aligned_row_bytes(extent, self.kernel.element_bytes), self.model["split_line"]))
-            for rows, extent in zip(self.fetched_rows, contiguous)
+            rows * (1 + _split_lines(alignment, self.model["split_line"]))
+            for rows, alignment in zip(self.fetched_rows, (of_a, of_b))
         )
         return self.kernel.element_bytes * self.kernel.tile[2] * weighted
 
@@ -100,7 +100,8 @@ class Estimate(Tiling):
         rate = self.model["store_bytes_per_cycle"][self.store]
         if self.store in ("tma", "rows") and self.kernel.output == "row_major":
             rate *= (math.gcd(self.kernel.tile[1], 64) / 64) ** self.model["narrow_panel_power"]
-        return float(self.model["epilogue_cycles"] + out_bytes / rate)
+        through_rows = self.model["rows_cycles"] if self.store == "rows" else 0.0
+        return float(self.model["epilogue_cycles"] + through_rows + out_bytes / rate)
 
     @property
     def busy_cycles(self) -> float:
@@ -204,9 +205,7 @@ class Estimate(Tiling):
         return max(limits, key=limits.__getitem__)
 
 
-def _split_lines(row_bytes: int, model: Mapping[str, float]) -> float:
-    """What rows cost that do not all begin a 128-byte line: the part of them in two lines, times the fitted price."""
-    if row_bytes % 128 == 0:
-        return 0.0
-    part = 0.5 if row_bytes % 64 == 0 else 0.75 if row_bytes % 32 == 0 else 0.875
-    return part * model["cost"] * (model["odd_sectors"] if row_bytes % 32 else 1.0)
+def _split_lines(alignment: int, model: Mapping[str, float]) -> float:
+    """What rows cost that do not all begin a line of memory: the part of them in two lines, times the fitted price."""
+    part = {128: 0.0, 64: 0.5, 32: 0.75, 16: 0.875}[alignment]
+    return part * model["cost"] * (model["odd_sectors"] if alignment == 16 else 1.0)

@@ -58,6 +58,7 @@ _SIXTEEN_BIT = _flat(
         kernel("tma", 64, 128, 7),
         _bf16("tma", 128, 256, 4),
         kernel("warp_specialized", 64, 64, 10),
+        _bf16("warp_specialized", 64, 64, 4, layouts=_LINEAR),  # short K: more CTAs on an SM
         kernel("warp_specialized", 64, 128, 7),
         _bf16("warp_specialized", 128, 256, 4),
         kernel("cooperative", 128, 128, 6),
@@ -70,7 +71,7 @@ _SIXTEEN_BIT = _flat(
         *[
             build("cooperative", 128, n, s, layouts=layouts)
             for build, layouts in ((_bf16, _B_IS_K_MAJOR), (kernel, _LINEAR))
-            for n, s in ((144, 5), (160, 5), (176, 5), (192, 5), (224, 4))
+            for n, s in ((144, 5), (160, 5), (192, 5), (224, 4))
         ],
         *[
             build("pingpong", 128, n, s, cluster=(2, 1), layouts=layouts)
@@ -82,6 +83,7 @@ _SIXTEEN_BIT = _flat(
         kernel("warp_specialized", 64, 96, 8, layouts=_LINEAR),
         kernel("warp_specialized", 128, 64, 8, layouts=_LINEAR),
         kernel("warp_specialized", 64, 128, 7, cluster=(2, 1), layouts=_LINEAR),
+        _bf16("warp_specialized", 128, 64, 8, cluster=(1, 4), layouts=_LINEAR),
         kernel("pingpong", 64, 128, 8, cluster=(2, 2), layouts=_LINEAR),
         *[kernel("pingpong", 128, 128, 6, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 4))],
         _bf16("cooperative", 256, 128, 4, cluster=(2, 1), layouts=_LINEAR),
@@ -97,7 +99,6 @@ _SIXTEEN_BIT = _flat(
                 ("pingpong", 64, 16, 8),
                 ("warp_specialized", 64, 16, 5),
                 ("warp_specialized", 64, 64, 6),
-                ("tma", 64, 16, 5),
             )
         ],
         _decode("warp_specialized", 128, 16, 6, build=_bf16, layouts=LAYOUTS),
@@ -106,6 +107,10 @@ _SIXTEEN_BIT = _flat(
         *[_decode("pingpong", 64, n, 8) for n in (8, 32)],
         _decode("warp_specialized", 128, 32, 5),
         *[_decode("warp_specialized", 64, n, 6, store="direct", cluster_k=2) for n in (16, 64)],
+        # 65 to 160 rows of activations: all of them beside a few weights, which are read once
+        *[_decode("pingpong", 64, n, s, build=_bf16, tile_k=64) for n, s in ((96, 8), (128, 7))],
+        _decode("warp_specialized", 64, 96, 8, build=_bf16, tile_k=64, cluster=(4, 1)),
+        *[_decode("cooperative", 128, n, s, build=_bf16, tile_k=64) for n, s in ((96, 6), (160, 5))],
         # fp16 accumulation: few tiles split K, which also shortens the chains that lose bits
         _fp16_sums("cooperative", 256, 256, 3),
         _fp16_sums("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=4),
@@ -230,7 +235,6 @@ ABLATION = _flat(
 CANDIDATES = _flat(
     [
         *[_bf16("cooperative", 256, 128, 4, cluster=c, layouts=_LINEAR) for c in ((1, 1), (2, 1), (1, 2))],
-        *[_bf16("cooperative", 128, 256, 4, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 2))],
         # decode: more and smaller CTAs on an SM, and K split further
         *[_decode("tma", 64, n, s, build=_bf16) for n, s in ((16, 2), (16, 3), (8, 3))],
         _decode("warp_specialized", 64, 16, 3, build=_bf16),
@@ -247,14 +251,10 @@ CANDIDATES = _flat(
         _bf16("warp_specialized", 64, 128, 7, store="direct", cluster_k=2, layouts=("tn", "nt")),
         _bf16("pingpong", 128, 208, 4, cluster=(2, 1), layouts=_LINEAR),
         _bf16("pingpong", 192, 128, 4, cluster=(2, 1), layouts=_LINEAR),
-        *[_promoted("e4m3", "cooperative", 128, n, s, cluster=c) for n, s, c in ((160, 5, (2, 1)), (160, 5, (1, 2)))],
         *[_promoted("e4m3", "cooperative", 128, n, 5) for n in (144, 160, 176, 192)],
         *[_promoted("e4m3", "cooperative", 128, 256, 4, cluster=c) for c in ((1, 1), (1, 2))],
-        *[_promoted("e4m3", "cooperative", 256, 96, 4, cluster=c) for c in ((2, 1), (1, 2))],
-        _promoted("e4m3", "pingpong", 64, 192, 6),
         *[_promoted("e4m3", "pingpong", 128, 96, 6, cluster=c) for c in ((1, 1), (2, 1))],
         *[_promoted("e4m3", "warp_specialized", 64, n, 6, tile_k=256, output="column_major") for n in (8, 32, 64)],
-        _promoted("e4m3", "cooperative", 128, 128, 6, cluster=(1, 4)),
         *[_promoted("e4m3", "cooperative", 192, 128, 5, cluster=c) for c in ((2, 1), (1, 2))],
         _promoted("e4m3", "cooperative", 128, 192, 5, cluster=(1, 2)),
         *[

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .operands import aligned_row_bytes
 from .problem import Problem
 from .registry import Kernel
 from .schedule import Schedule
+from .walk import LINE_BYTES
 
 SM_SHARED_BYTES = 228 * 1024  # of one SM; every resident CTA takes 1 KB more than it asks for
 SM_THREADS = 2048
@@ -77,9 +80,21 @@ class Tiling:
         return -(-self.tiles // self.sms)
 
     @property
+    def slice_k(self) -> int:
+        """K of one slice."""
+        return self.problem.k // self.slices
+
+    def row_alignment(self, contiguous: str, extent: int) -> int:
+        """The bytes of which the first element of every row that TMA fetches is a multiple, up to a line of 128: rows of an
+        operand whose contiguous dimension is `contiguous`, of `extent` elements. Slices of K begin inside the rows of K."""
+        size = self.kernel.element_bytes
+        begin = self.slice_k * size if contiguous == "k" and self.slices > 1 else 0
+        return math.gcd(LINE_BYTES, aligned_row_bytes(extent, size), begin)
+
+    @property
     def k_blocks(self) -> int:
         """Of one CTA on one tile."""
-        return max(1, -(-self.problem.k // (self.kernel.tile[2] * self.kernel.cluster_k * self.slices)))
+        return max(1, -(-self.slice_k // (self.kernel.tile[2] * self.kernel.cluster_k)))
 
     @property
     def useful_area(self) -> float:
@@ -117,8 +132,8 @@ class Tiling:
         if self.kernel.schedule is Schedule.MULTISTAGE:
             return 0.0
         beyond, tile_k = self.rows_beyond + self.rows_ragged, self.kernel.tile[2]
-        blocks = max(1, -(-self.problem.k // tile_k))
-        tail = (blocks * tile_k - self.problem.k) / tile_k / blocks
+        blocks = max(1, -(-self.slice_k // tile_k))
+        tail = (blocks * tile_k - self.slice_k) / tile_k / blocks
         return beyond + self.model["zero_tail"] * tail * (sum(self.fetched_rows) - self.rows_ragged)
 
     @property

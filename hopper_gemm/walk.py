@@ -18,6 +18,7 @@ GROUPS = (1, 2, 4, 8, 16)
 DEFAULT_GROUP = 8
 MAX_SLICES = 64
 MIN_SLICE_BYTES = 512  # of K
+LINE_BYTES, SECTOR_BYTES = 128, 32  # of memory: what L2 answers whole, and the least it fetches
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,21 @@ class Walk:
 
 def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int]:
     """Numbers of slices of K worth a prediction: none, or as many as bring the tiles near half the SMs, all of them, or
-    twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp)."""
+    twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp); where there are such, whole
+    sectors of memory, and those of whole lines as well: rows that begin elsewhere take L2 twice as long."""
     least = MIN_SLICE_BYTES // kernel.element_bytes
     if problem.batches > 1 or kernel.accumulator != "f32" or 3 * tiles > 2 * sms or problem.k < 2 * least:
         return [1]
-    step = 16 // kernel.element_bytes
-    legal = [s for s in range(2, MAX_SLICES + 1) if problem.k % (s * step) == 0 and problem.k // s >= least]
-    chosen = {min(legal, key=lambda s: (abs(s * tiles - slots), s)) for slots in (sms // 2, sms, 2 * sms) if legal}
-    return [1, *sorted(chosen)]
+    row_bytes = problem.k * kernel.element_bytes
+
+    def legal(bytes_: int) -> list[int]:
+        return [s for s in range(2, MAX_SLICES + 1) if row_bytes % (s * bytes_) == 0 and problem.k // s >= least]
+
+    kinds = [found for bytes_ in (LINE_BYTES, SECTOR_BYTES) if (found := legal(bytes_))] or [legal(16)]
+    nearest = {
+        min(found, key=lambda s: (abs(s * tiles - slots), s)) for found in kinds if found for slots in (sms // 2, sms, 2 * sms)
+    }
+    return [1, *sorted(nearest)]
 
 
 def best_walk(

@@ -127,6 +127,26 @@ def test_the_chosen_kernel_is_compared_with_the_best(library, monkeypatch):
     assert found["mean"] == pytest.approx(1.25**0.5, abs=1e-4) and found["worst"] == 1.25 and not found["ok"]
 
 
+def test_finalists_share_their_rounds_among_several_graphs(monkeypatch):
+    captured = []
+
+    def capture(calls, sets, failed):
+        captured.append(list(calls))
+        return {name: name for name in calls if (name, len(captured)) != ("fails later", 3)}
+
+    def time_interleaved(graphs, rounds, *, order):
+        return {name: Timing((float(len(captured)),) * rounds) for name in graphs}
+
+    monkeypatch.setattr(selector.measure, "capture", capture)
+    monkeypatch.setattr(selector.measure, "time_interleaved", time_interleaved)
+    calls = dict.fromkeys(("auto", "other", "third", "fails later"), lambda i: None)
+    times = selector.timed(calls, 1, 9, random.Random(0))
+    assert times["auto"].rounds == (1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 4.0) and times["auto"] == times["other"]
+    assert "fails later" not in times and len({tuple(names) for names in captured}) > 1
+    captured.clear()
+    assert len(selector.timed(calls, 1, 3, random.Random(0))["auto"].rounds) == len(captured) == 3
+
+
 def test_a_wrong_kernel_and_a_broken_one_are_left_out(library, monkeypatch):
     real = selector.Operands
     monkeypatch.setattr(selector, "Operands", lambda case, seed: real(case, seed, device="cpu"))
