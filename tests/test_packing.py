@@ -84,6 +84,28 @@ def test_a_result_is_copied_to_any_strides_and_nowhere_else(target, seed):
     assert torch.equal(span, expected)
 
 
+@pytest.mark.parametrize("columns", [1, 7, 8, 9, 16, 27, 42, 64, 65, 100, 128, 130, 256, 257])
+@pytest.mark.parametrize("rows", [1, 63, 511, 513])
+def test_tiles_have_the_more_rows_the_shorter_these_are(rows, columns):
+    """A tile has 512 pieces of 8 columns: 512 rows of one piece, 16 rows of 32."""
+    pieces = -(-columns // 8)
+    source = ints(rows, columns + 3, seed=columns)[:, 1 : columns + 1]
+    target = torch.full((rows + 2, 8 * pieces), 77, dtype=BF16)
+    copy(source, target[1:-1, :columns], 8 * pieces, rows)
+    assert torch.equal(target[1:-1, :columns], source) and not target[1:-1, columns:].any()
+    assert bool((target[[0, -1]] == 77).all())
+
+
+def test_short_rows_take_as_few_threads_as_they_need():
+    """What the emulator steps through: 8 CTAs for 512 rows of 6 pieces, 32 for rows of 32."""
+
+    def steps(columns: int) -> int:
+        source, target = ints(512, columns), torch.zeros(512, 256, dtype=BF16)
+        return _C.copy_emulated([(source, target[:, :columns], -(-columns // 8) * 8, 0)])["steps"]
+
+    assert steps(42) < 0.35 * steps(256)
+
+
 def test_up_to_four_batch_dimensions_and_more_by_several_launches():
     source = torch.arange(2 * 3 * 2 * 2 * 5 * 9, dtype=torch.int32).view(5, 2, 3, 9, 2, 2).permute(1, 2, 4, 5, 0, 3)
     target = torch.zeros(2, 3, 2, 2, 5, 12, dtype=torch.int32)

@@ -92,7 +92,7 @@ struct Packer {
   int64_t first_row, first_column;  // of the tile
 
   HG_DEVICE static Packer make(const PackJob& job, int index) {
-    const PackTile tile = pack_tile(job.staged);
+    const PackTile tile = pack_tile(job.pieces_log2);
     const int column_tile = index % job.column_tiles;
     index /= job.column_tiles;
     Packer packer = {job, static_cast<const Element*>(job.source), static_cast<Element*>(job.target),
@@ -166,13 +166,13 @@ struct Packer {
 
   // The index-th piece of a tile, counted along the rows or along the columns.
   template <bool kStaged>
-  HG_DEVICE static PackPlace place(int index, bool along_rows) {
-    constexpr PackTile tile = pack_tile(kStaged);
-    if (along_rows) return {index % tile.rows, index / tile.rows};
-    return {index / tile.pieces, index % tile.pieces};
+  HG_DEVICE PackPlace place(int index, bool along_rows) const {
+    if (kStaged && along_rows) return {index % kStagedTile.rows, index / kStagedTile.rows};
+    const int pieces_log2 = kStaged ? kStagedPiecesLog2 : job.pieces_log2;
+    return {index >> pieces_log2, index & ((1 << pieces_log2) - 1)};
   }
   // Where a staged piece lies: 8 lanes along either dimension meet all 32 banks.
-  HG_DEVICE static int slot(PackPlace place) { return place.row * pack_tile(true).pieces + (place.piece ^ place.row % 8); }
+  HG_DEVICE static int slot(PackPlace place) { return place.row * kStagedTile.pieces + (place.piece ^ place.row % 8); }
 
   template <bool kStaged>
   HG_DEVICE void run() const {
@@ -181,7 +181,7 @@ struct Packer {
     Fetched fetched[each];
     arch::Piece pieces[each];
     HG_UNROLL for (int i = 0; i < each; ++i)
-      fetched[i] = fetch(place<kStaged>(i * kPackThreads + thread, kStaged && job.gathers));
+      fetched[i] = fetch(place<kStaged>(i * kPackThreads + thread, job.gathers));
     HG_UNROLL for (int i = 0; i < each; ++i)
       pieces[i] = fetched[i].piece();
     if constexpr (kStaged) {
@@ -193,7 +193,7 @@ struct Packer {
         pieces[i] = arch::shared_load(shared.piece[slot(place<true>(i * kPackThreads + thread, !job.gathers))]);
     }
     HG_UNROLL for (int i = 0; i < each; ++i)
-      store(place<kStaged>(i * kPackThreads + thread, kStaged && !job.gathers), pieces[i]);
+      store(place<kStaged>(i * kPackThreads + thread, !job.gathers), pieces[i]);
   }
 };
 
