@@ -24,7 +24,7 @@ struct Extents {
 // Ragged at every edge; rings of 3 or 4 stages wrap more than twice, persistent CTAs do several tiles on two SMs. The
 // second and third are not stored by TMA: N is not whole 16 bytes, and odd, so that a row ends within a pair. The third is a
 // batch. The last one has a single k-block: shorter than any ring, and nothing at all for one half of a split K.
-constexpr Extents kShapes[] = {{200, 136, 584}, {330, 91, 200}, {65, 219, 328, 2}, {264, 128, 456}, {130, 72, 40}};
+constexpr Extents kShapes[] = {{200, 136, 584}, {330, 91, 200}, {65, 227, 328, 2}, {264, 128, 456}, {130, 72, 40}};
 constexpr int kShapeCount = sizeof kShapes / sizeof kShapes[0];
 constexpr int kSmCount = 2;
 // Of six seeds two add a bias of 16 bits to every row and nothing else, before a direct store or a TMA store. Of what is left,
@@ -112,9 +112,11 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   return {};
 }
 
-// The packing kernel: both jobs of a launch, copied from rows off the 16-byte boundary and from strides that need staging.
+// The packing kernel: both jobs of a launch, copied from rows off the 16-byte boundary and from strides that need staging. Of
+// five seeds one has short rows, of which more lie in a tile.
 std::vector<std::string> run_pack(PackFunction function, uint64_t seed) {
-  constexpr int rows = 75, columns = 301, pitch = 304;
+  constexpr int rows = 75, pitch = 304;
+  const int columns = seed % 5 == 4 ? 45 : 301, padded = round_up(columns, 8);
   const bool column_major = seed % 2 == 1, apart = seed % 4 >= 2;
   const int step = apart ? 2 : 1, outer = step * (column_major ? rows : columns) + 5;
   std::vector<uint16_t> source(2 * outer * (column_major ? columns : rows) + 64), target(2 * rows * pitch + 64, 0x7777);
@@ -123,7 +125,7 @@ std::vector<std::string> run_pack(PackFunction function, uint64_t seed) {
   copy.element_bytes = 2;
   copy.rows = rows;
   copy.columns = columns;
-  copy.padded_columns = pitch;
+  copy.padded_columns = padded;
   copy.source = {source.data() + 3 + seed % 8, column_major ? step : outer, column_major ? outer : step};
   copy.target = {aligned(target), pitch, 1};
   Copy second = copy;
@@ -142,7 +144,7 @@ std::vector<std::string> run_pack(PackFunction function, uint64_t seed) {
   if (!findings.empty()) return findings;
   const auto* from = static_cast<const uint16_t*>(copy.source.data);
   for (int row = 0; row < 2 * rows; ++row)
-    for (int column = 0; column < pitch; ++column) {
+    for (int column = 0; column < padded; ++column) {
       const uint16_t expected = column < columns ? from[row % rows * copy.source.row_stride + column * copy.source.column_stride] : 0;
       if (aligned(target)[row * pitch + column] != expected)
         return {"wrong-result: element (" + std::to_string(row % rows) + ", " + std::to_string(column) + ") is not the source's"};
