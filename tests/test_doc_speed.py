@@ -58,9 +58,6 @@ def test_what_the_page_says_is_missed_is_what_the_records_say():
     page = (root / "docs" / "performance.md").read_text(encoding="utf-8")
     recorded = {name: json.loads((root / "benchmarks" / "results" / f"{name}.json").read_text()) for name in ("any_problem", "suite", "suite_types")}
     assert all(row["ok"] for row in recorded["any_problem"]["rows"]) and "All of those limits are met." in page
-    missed = {s["set"]: s["mean_limit"] - s["mean"] for s in recorded["suite"]["sets"] if not s["ok"]}
-    assert all(s["least"] >= s["least_limit"] for s in recorded["suite"]["sets"])
-    (large, by), (peers, by_peers) = missed.items()
+    assert all(s["ok"] for s in recorded["suite"]["sets"]) and "All of these are met." in page
     (short,) = (s for s in recorded["suite_types"]["sets"] if not s["ok"])
     assert f"One is missed: {short['set']} with {short['mean']:.4f}." in page and short["least"] >= short["least_limit"]
-    assert (large, peers) == ("large", "peers") and f"Two are missed here, by {by:.4f} and {by_peers:.4f}, less than" in page
