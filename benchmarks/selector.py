@@ -71,7 +71,8 @@ def measure_case(case: Case, rounds: int, order: random.Random, note: Callable[[
     for name in [n for n in ("auto", *best) if not sets.agrees(calls[n])]:
         note(f"{case}: {name} gives a wrong result and is left out")
         calls.pop(name)
-    times = timed({name: calls[name] for name in ("auto", *best) if name in calls}, sets.count, rounds, order)
+    left = {name: calls[name] for name in ("auto", *best) if name in calls}
+    times = timed(left, sets.count, rounds, order, lambda name, e: note(f"{case}: {name}, captured again: {e}"))
     if "auto" not in times:
         return None
     own = times["auto"]
@@ -86,13 +87,16 @@ def measure_case(case: Case, rounds: int, order: random.Random, note: Callable[[
     }  # fmt: skip
 
 
-def timed(calls: dict[str, measure.Call], sets: int, rounds: int, order: random.Random) -> dict[str, measure.Timing]:
-    """Interleaved rounds of all calls, captured anew, in another order, for every part of the rounds."""
+def timed(
+    calls: dict[str, measure.Call], sets: int, rounds: int, order: random.Random, failed: Callable[[str, Exception], None]
+) -> dict[str, measure.Timing]:
+    """Interleaved rounds of all calls, captured anew, in another order, for every part of the rounds; without those of which a
+    capture failed."""
     found: dict[str, tuple[float, ...]] = dict.fromkeys(calls, ())
     parts = min(CAPTURES, rounds)
     for part in range(parts):
         names = order.sample(list(calls), len(calls))
-        graphs = measure.capture({name: calls[name] for name in names}, sets, lambda name, e: None)
+        graphs = measure.capture({name: calls[name] for name in names}, sets, failed)
         for name, timing in measure.time_interleaved(graphs, (rounds + part) // parts, order=order).items():
             found[name] += timing.rounds
     return {name: measure.Timing(times) for name, times in found.items() if len(times) == rounds}

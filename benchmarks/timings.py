@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hopper_gemm.bench.suites import Case
-from hopper_gemm.cost import Card
+from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import Kernel
-from hopper_gemm.selector import load_model, predict
+from hopper_gemm.selector import load_model
+from hopper_gemm.walk import slicings
 
 FASTEST = 12  # of a shape count in a row without sustained times
 
@@ -41,7 +42,8 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
         elif "finalists" in row:
             slices = row.get("slices", {})
             times = {name: us for name, us in named(row).items() if name in kernels}
-            found = [(name, slices.get(name) or sliced(case, kernels[name]), us) for name, us in times.items()]
+            found = [(name, slices.get(name) or whole(case, kernels[name]), us) for name, us in times.items()]
+            found = [entry for entry in found if entry[1]]
         else:
             found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
             if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
@@ -57,7 +59,8 @@ def named(row: dict[str, Any]) -> dict[str, float]:
     return {row["chosen"] if name == "auto" else name: us for name, us in row["finalists"].items()}
 
 
-def sliced(case: Case, kernel: Kernel) -> int:
-    """Into how many slices the model cuts K for a kernel that is named: for results that do not say it, on the assumption that
-    the model of their time did the same."""
-    return predict(case.problem().for_output(kernel.output), kernel, Card(), load_model()).walk.slices
+def whole(case: Case, kernel: Kernel) -> int:
+    """One slice of K for results that do not say it, where the model had no other to choose from; 0 where it had."""
+    problem = case.problem().for_output(kernel.output)
+    estimate = Estimate(problem, kernel, Card(), load_model())
+    return int(slicings(problem, kernel, estimate.tiles, estimate.sms) == [1])

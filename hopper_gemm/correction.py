@@ -45,7 +45,7 @@ def features(e: Estimate) -> list[float]:
         _SCHEDULES.index(kernel.schedule), kernel.output == "row_major",
         e.ctas_per_sm, math.log2(e.tiles), e.tiles_per_sm, e.tiles / e.resident_ctas, e.tiles / (e.sms * e.tiles_per_sm),
         math.log2(e.k_blocks), math.log2(e.slices), *_logs(e.busy_us, e.memory_us, e.power_us, e.us),
-        math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store), math.log2(e.row_alignment("k", problem.k)),
+        math.log2(e.zero_rows + 1), e.useful_area, _STORES.index(e.store), math.log2(min(e.row_alignments)),
         k_tail, m_tail, n_tail, problem.element_bytes, kernel.promote_k > 0, kernel.layout[0] == "t", kernel.layout[1] == "n",
         *problem.packs, problem.copies_out, *_logs(e.packing_us, e.packing_us / e.us, e.memory_us / e.busy_us, e.hbm_us, e.block_cycles,
         e.epilogue_cycles, e.l2_requests), e.tiles / (-(-e.tiles // e.resident_ctas) * e.resident_ctas), math.log2(e.k_blocks / kernel.stages),

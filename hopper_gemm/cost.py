@@ -35,12 +35,9 @@ class Estimate(Tiling):
     @cached_property
     def l2_requests(self) -> float:
         """Bytes, more where a 128-byte row of a tile lies in two lines of memory."""
-        problem, letters = self.problem, self.kernel.layout
-        of_a = self.row_alignment("k", problem.k) if letters[0] == "t" else self.row_alignment("m", problem.m)
-        of_b = self.row_alignment("k", problem.k) if letters[1] == "n" else self.row_alignment("n", problem.n)
         weighted = sum(
             rows * (1 + _split_lines(alignment, self.model["split_line"]))
-            for rows, alignment in zip(self.fetched_rows, (of_a, of_b))
+            for rows, alignment in zip(self.fetched_rows, self.row_alignments)
         )
         return self.kernel.element_bytes * self.kernel.tile[2] * weighted
 

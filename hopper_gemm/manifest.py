@@ -50,7 +50,7 @@ def _decode(schedule, tile_m, tile_n, stages, *, build=kernel, layouts=_LINEAR, 
 
 # The automatic tiles were picked by a greedy cover of a sweep of 60 candidates over the peers suite and 70 random shapes (one
 # H200, 2026-11-30; benchmarks/results/sweep.json), plus one or two of every schedule. So that suite is not an independent
-# test of this list, nor of the selector fitted to the same sweep. Linear layers have the same tiles in bf16 and fp16.
+# test of this list, nor of the selector fitted to the same sweep. Linear layers have the same tiles in bf16 and fp16, but for those of _bf16.
 _SIXTEEN_BIT = _flat(
     [
         kernel("multistage", 64, 64, 5),

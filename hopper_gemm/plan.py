@@ -173,10 +173,9 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
 
 
 def _sums_alike(kernel: Kernel, problem: Problem, request: Request) -> bool:
-    """Whether all rows of the caller's A are summed in one order, if that was asked for: they are a kernel's rows, or its columns
-    if the operands are exchanged."""
-    rows = "columns" if problem.for_output(kernel.output).swapped else "rows"
-    return not request.batch_invariant or kernel.turns_k != rows
+    """Whether all rows of the caller's A are summed in one order, if that was asked for: where a kernel's tiles begin depends on
+    the rows of its own A, the weights if the operands are exchanged."""
+    return not (request.batch_invariant and kernel.turns_k) or problem.for_output(kernel.output).swapped
 
 
 def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:

@@ -34,7 +34,7 @@ class Kernel:
     cluster_k: int = field(repr=False)
     promote_k: int = field(repr=False)
     alternates: bool = field(repr=False)  # a promoting kernel that multiplies into two sets of accumulators in turn
-    turns_k: str = field(repr=False)  # along which of its "rows" or "columns" tiles begin their sums at different k-blocks, or ""
+    turns_k: bool = field(repr=False)  # tiles begin their sums at different k-blocks, by their place along the rows of A
     threads: int = field(repr=False)
     shared_bytes: int = field(repr=False)
     compiled: bool

@@ -84,12 +84,18 @@ class Tiling:
         """K of one slice."""
         return self.problem.k // self.slices
 
-    def row_alignment(self, contiguous: str, extent: int) -> int:
-        """The bytes of which the first element of every row that TMA fetches is a multiple, up to a line of 128: rows of an
-        operand whose contiguous dimension is `contiguous`, of `extent` elements. Slices of K begin inside the rows of K."""
-        size = self.kernel.element_bytes
-        begin = self.slice_k * size if contiguous == "k" and self.slices > 1 else 0
-        return math.gcd(LINE_BYTES, aligned_row_bytes(extent, size), begin)
+    @cached_property
+    def row_alignments(self) -> tuple[int, int]:
+        """The bytes of which the places in memory where a CTA's rows of A and of B begin are multiples, up to a line of 128, if
+        the operands are dense and begin with a line. Slices of K begin inside the rows of K."""
+        problem, size, letters = self.problem, self.kernel.element_bytes, self.kernel.layout
+        begin = self.slice_k * size if self.slices > 1 else 0
+
+        def alignment(is_k_major: bool, extent: int) -> int:
+            row_bytes = aligned_row_bytes(problem.k if is_k_major else extent, size)
+            return math.gcd(LINE_BYTES, row_bytes, begin if is_k_major else 0)
+
+        return alignment(letters[0] == "t", problem.m), alignment(letters[1] == "n", problem.n)
 
     @property
     def k_blocks(self) -> int:

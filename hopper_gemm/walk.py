@@ -38,8 +38,9 @@ class Walk:
 
 def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int]:
     """Numbers of slices of K worth a prediction: none, or as many as bring the tiles near half the SMs, all of them, or
-    twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp); where there are such, whole
-    sectors of memory, and those of whole lines as well: rows that begin elsewhere take L2 twice as long."""
+    twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp). Those that begin within rows are of
+    whole lines or whole sectors of memory, off which L2 takes up to 1.5 times as long, unless there are none; or the result is
+    f32, for which accuracy may ask for more slices than that leaves (selector.py, wanted_parts)."""
     least = MIN_SLICE_BYTES // kernel.element_bytes
     if problem.batches > 1 or kernel.accumulator != "f32" or 3 * tiles > 2 * sms or problem.k < 2 * least:
         return [1]
@@ -48,10 +49,11 @@ def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int
     def legal(bytes_: int) -> list[int]:
         return [s for s in range(2, MAX_SLICES + 1) if row_bytes % (s * bytes_) == 0 and problem.k // s >= least]
 
-    kinds = [found for bytes_ in (LINE_BYTES, SECTOR_BYTES) if (found := legal(bytes_))] or [legal(16)]
-    nearest = {
-        min(found, key=lambda s: (abs(s * tiles - slots), s)) for found in kinds if found for slots in (sms // 2, sms, 2 * sms)
-    }
+    reads_rows = kernel.layout[0] == "t" or kernel.layout[1] == "n"
+    kinds = [found for bytes_ in (LINE_BYTES, SECTOR_BYTES) if reads_rows and (found := legal(bytes_))]
+    if (not kinds or problem.output == "f32") and (found := legal(16)):
+        kinds.append(found)
+    nearest = {min(found, key=lambda s: (abs(s * tiles - slots), s)) for found in kinds for slots in (sms // 2, sms, 2 * sms)}
     return [1, *sorted(nearest)]
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.features import dtypes
 from support.problems import DTYPES
-from support.reference import Reference, same_bits
+from support.reference import same_bits
 
 import hopper_gemm
 from hopper_gemm import explain, matmul
@@ -81,29 +81,11 @@ def test_few_columns_of_a_column_major_output(n, k):
         for start, end in ((64, 128), (1, 65), (120, 130), (129, 130)):
             assert same_bits(product(start, end), whole[start:end]), (start, end)
     out = torch.empty(n, 128).t()
-    turned = [k for k in hopper_gemm.kernels("bf16_bf16_f32_tt_*_column") if k.turns_k == "rows"]
+    turned = [k for k in hopper_gemm.kernels("bf16_bf16_f32_tt_*_column") if k.turns_k]
     assert turned
     for kernel in turned:
         with pytest.raises(hopper_gemm.HopperGemmError, match="where a row lies"):
             explain(a[:128], b, out=out, out_dtype=torch.float32, config=kernel.name, batch_invariant=True)
-
-
-def test_wide_promoted_tiles_begin_apart_along_the_columns():
-    """Rows of such a product are summed alike wherever they lie; columns are not, which are rows where operands are exchanged."""
-    (wide,) = [k for k in hopper_gemm.kernels("e4m3*_p128") if k.turns_k == "columns"]
-    torch.manual_seed(3)
-    sizes = torch.exp2(7 - 2.0 * torch.arange(8)).repeat_interleave(128)  # or the sums of 14 bits of a block add up exactly
-    a, b = (torch.randn(830, 1024) * sizes).clamp(-448, 448).to(torch.float8_e4m3fn).split((130, 700))
-    b = b.t()
-    options = {"config": wide.name, "out_dtype": torch.float32, "batch_invariant": True}
-    with hopper_gemm.emulator():
-        whole = matmul(a, b, **options)
-        assert same_bits(matmul(a[64:128], b, **options), whole[64:128])
-        moved = matmul(a, b[:, 224:], **options)
-        assert not same_bits(moved, whole[:, 224:]), "of the same columns, another tile"
-        assert Reference(a, b).problem_with(whole) == "" and Reference(a, b[:, 224:]).problem_with(moved) == ""
-    with pytest.raises(hopper_gemm.HopperGemmError, match="where a row lies"):
-        explain(b.t()[:128].contiguous(), a.t(), out=torch.empty(130, 128).t(), **options)
 
 
 def test_other_rows_may_be_nan():

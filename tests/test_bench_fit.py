@@ -43,7 +43,8 @@ def fit(program, tmp_path_factory):
 def test_earlier_results_of_the_selector_are_timings_too(program):
     shapes = program.timings(RESULTS / "selector_9.json", {kernel.name: kernel for kernel in all_kernels()})
     packed = [shape for shape in shapes if any(shape[0].case.problem().packs)]
-    assert len(shapes) == 60 and len(packed) > 15
+    assert len(shapes) == 53 and len(packed) > 15, "of 60: the others might have run in slices, of which that file says nothing"
+    assert all(t.slices == 1 for shape in shapes for t in shape)
     assert all([t.us for t in shape] == sorted(t.us for t in shape) for shape in shapes)
     one = next(shape for shape in shapes if (shape[0].case.m, shape[0].case.n, shape[0].case.k) == (41, 5482, 5))
     assert one[0].kernel.name == "bf16_bf16_f32_nt_64x64x64_c1x1_s5_multistage_direct" and one[0].us == 3.831 and one[0].slices == 1

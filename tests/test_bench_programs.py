@@ -140,11 +140,11 @@ def test_finalists_share_their_rounds_among_several_graphs(monkeypatch):
     monkeypatch.setattr(selector.measure, "capture", capture)
     monkeypatch.setattr(selector.measure, "time_interleaved", time_interleaved)
     calls = dict.fromkeys(("auto", "other", "third", "fails later"), lambda i: None)
-    times = selector.timed(calls, 1, 9, random.Random(0))
+    times = selector.timed(calls, 1, 9, random.Random(0), lambda name, e: None)
     assert times["auto"].rounds == (1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 4.0) and times["auto"] == times["other"]
     assert "fails later" not in times and len({tuple(names) for names in captured}) > 1
     captured.clear()
-    assert len(selector.timed(calls, 1, 3, random.Random(0))["auto"].rounds) == len(captured) == 3
+    assert len(selector.timed(calls, 1, 3, random.Random(0), lambda name, e: None)["auto"].rounds) == len(captured) == 3
 
 
 def test_a_wrong_kernel_and_a_broken_one_are_left_out(library, monkeypatch):

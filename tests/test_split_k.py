@@ -115,19 +115,21 @@ def test_slices_begin_at_whole_sectors_of_memory_where_they_can():
     kernel = next(k for k in hopper_gemm.kernels("bf16_*_tn_64x64*") if k.accumulator == "f32")
     problem = Problem(66, 557, 6192, "bf16", "bf16", ("k",), ("k",))
     assert slicings(problem, kernel, tiles=18, sms=132) == [1, 3, 9], "of 2, 3, 6, 9 and 18"
-    both = slicings(replace(problem, k=9344), kernel, tiles=18, sms=132)
-    assert both == [1, 2, 4, 8], "2 slices of whole lines, 4 and 8 of whole sectors"
-    times = {s: Estimate(replace(problem, k=9344), kernel, Card(), load_model(), s) for s in (1, *both)}
-    assert [times[s].row_alignment("k", 9344) for s in both] == [128, 128, 64, 32]
-    assert times[2].l2_requests < times[4].l2_requests < times[8].l2_requests
-    assert Estimate(replace(problem, k=9352), kernel, Card(), load_model()).row_alignment("k", 9352) == 16
+    assert slicings(replace(problem, output="f32"), kernel, tiles=18, sms=132) == [1, 3, 6, 9, 18]
+    times = {s: Estimate(replace(problem, k=9344), kernel, Card(), load_model(), s) for s in (1, 2, 4, 8, 16)}
+    assert [times[s].row_alignments for s in times] == [(n, n) for n in (128, 128, 64, 32, 16)]
+    assert times[2].l2_requests < times[4].l2_requests < times[8].l2_requests < times[16].l2_requests
+    along = next(k for k in hopper_gemm.kernels("bf16_*_nt_64x64*") if k.accumulator == "f32")
+    assert slicings(Problem(72, 552, 6192, "bf16", "bf16", ("mn",), ("mn",)), along, tiles=18, sms=132) == [1, 3, 6, 18]
+    of_rows = Estimate(Problem(72, 552, 6192, "bf16", "bf16", ("mn",), ("mn",)), along, Card(), load_model(), 6)
+    assert of_rows.row_alignments == (16, 16) and of_rows.slice_k == 1032, "begins with a row of M or N"
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
 def test_float32_sums_of_few_tiles_are_cut_as_short_as_torchs(dtype):
     """An RMS error grows with the chains of a sum. At 512x512 torch 2.11's cuts K = 4096 of fp16 in 2, 16384 in 4 and 65536 in 8
     (an H200, 2026-11-30: its errors equal ours in as many parts; fp16 in one part had 1.98 times torch's)."""
-    for k, least in ((4096, 2), (16384, 4), (65536, 8)):
+    for k, least in ((4096, 2), (16384, 4), (65536, 8), (16672, 4), (65984, 8)):
         problem = Problem(512, 512, k, dtype, "f32", ("k",), ("k",))
         chosen = make_plan(problem, Request(), all_kernels(), Card()).chosen
         assert chosen.walk.slices * chosen.kernel.cluster_k >= least, (k, chosen)

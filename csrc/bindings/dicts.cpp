@@ -51,7 +51,7 @@ py::dict kernel_dict(int id) {
   d["cluster_k"] = c.cluster_k;
   d["promote_k"] = c.promote_k;
   d["alternates"] = c.alternates();
-  d["turns_k"] = name_of(c.turns_k());
+  d["turns_k"] = c.turns_k();
   d["output"] = name_of(c.output);
   d["fused_epilogue"] = c.fused_epilogue;
   d["automatic"] = info.automatic;

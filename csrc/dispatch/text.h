@@ -24,7 +24,6 @@ constexpr const char* name_of(Store store) {
   return store == Store::direct ? "direct" : store == Store::tma ? "tma" : "rows";
 }
 constexpr const char* name_of(Raster raster) { return raster == Raster::along_m ? "along_m" : "along_n"; }
-constexpr const char* name_of(Turn turn) { return turn == Turn::none ? "" : turn == Turn::by_rows ? "rows" : "columns"; }
 constexpr const char* name_of(OutputOrder order) { return order == OutputOrder::row_major ? "row_major" : "column_major"; }
 
 // Joins its arguments: <format> does not exist in g++ 12.

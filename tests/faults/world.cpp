@@ -24,7 +24,7 @@ struct Extents {
 // Ragged at every edge; rings of 3 or 4 stages wrap more than twice, persistent CTAs do several tiles on two SMs. The
 // second and third are not stored by TMA: N is not whole 16 bytes, and odd, so that a row ends within a pair. The third is a
 // batch. The last one has a single k-block: shorter than any ring, and nothing at all for one half of a split K.
-constexpr Extents kShapes[] = {{200, 136, 584}, {330, 91, 200}, {65, 219, 328, 2}, {264, 232, 456}, {130, 72, 40}};
+constexpr Extents kShapes[] = {{200, 136, 584}, {330, 91, 200}, {65, 219, 328, 2}, {264, 128, 456}, {130, 72, 40}};
 constexpr int kShapeCount = sizeof kShapes / sizeof kShapes[0];
 constexpr int kSmCount = 2;
 // Of six seeds two add a bias of 16 bits to every row and nothing else, before a direct store or a TMA store. Of what is left,

@@ -74,10 +74,9 @@ struct KernelConfig {
   constexpr int b_stage_bytes() const { return tile_n * tile_k * element_bytes(); }
   constexpr int stage_bytes() const { return a_stage_bytes() + b_stage_bytes(); }
 
-  // Tiles of few columns, and promoted ones of very many, begin their sums at different k-blocks (mainloop/k_order.h).
-  constexpr Turn turns_k() const {
-    if (is_row_major()) return has_producer() && halves_columns() ? Turn::by_columns : Turn::none;
-    return uses_tma() && tile_n <= 32 && (a_major == Major::k || b_major == Major::mn) ? Turn::by_rows : Turn::none;
+  // Tiles of few columns begin their sums at different k-blocks (mainloop/k_order.h).
+  constexpr bool turns_k() const {
+    return uses_tma() && !is_row_major() && tile_n <= 32 && (a_major == Major::k || b_major == Major::mn);
   }
   // L2 lets go first of the operand that a band of tiles reads once (mainloop/tma_load.h).
   constexpr bool streams() const { return is_fp8(a_type) && promotes() && is_persistent() && is_row_major(); }

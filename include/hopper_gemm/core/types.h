@@ -30,9 +30,6 @@ enum class Store : int { direct, tma, rows };
 // Order in which tiles are walked: `along_m` visits consecutive rows of tiles first.
 enum class Raster : int { along_m, along_n };
 
-// Along which side of the output neighbouring tiles begin their sums at different k-blocks.
-enum class Turn : int { none, by_rows, by_columns };
-
 // Which operand of a kernel, if any, is written by nothing that may still run when the kernel is launched: weights. Its first
 // stages are loaded before the grid before this one has ended (kernel/producer.h).
 enum class StaticOperand : int { none, a, b };

@@ -2,10 +2,8 @@
 //
 // All tiles of a wave begin at the same time, and if all begin with the same block they read the same few lines of B. Where B
 // has few columns those lines are few: tiles of A's neighbouring rows begin one block apart and go round
-// (docs/notes/small_and_decode.md); CTAs of a cluster, which share B, begin together. Where one row of wide tiles is all of A,
-// all of them read the same lines of it, and it is the tiles of B's neighbouring columns that begin apart. So the bits of a row
-// (or a column) depend on where it lies: of weights, mostly; where it is the caller's A, batch_invariant rules such kernels
-// out (plan.py).
+// (docs/notes/small_and_decode.md); CTAs of a cluster, which share B, begin together. So the bits of a row depend on where in
+// A it lies: of a column of weights, with exchanged operands; otherwise batch_invariant rules such kernels out (plan.py).
 #pragma once
 #include "hopper_gemm/scheduler/tile_order.h"
 
@@ -17,16 +15,14 @@ struct KOrder {
   int first;
 
   HG_DEVICE static KOrder of(const Context<K>& context, Tile tile) {
-    constexpr KernelConfig c = K::config;
     const KRange range = context.k_range();
-    if constexpr (c.turns_k() == Turn::none) return {range, 0};
-    const int place = c.turns_k() == Turn::by_rows ? tile.m / c.cluster_m : tile.n / c.cluster_n;
-    return {range, range.count > 0 ? place % range.count : 0};
+    if constexpr (K::config.turns_k()) return {range, range.count > 0 ? tile.m / K::config.cluster_m % range.count : 0};
+    return {range, 0};
   }
   HG_DEVICE int count() const { return range.count; }
   // The k-block that is loaded as number `i` of count().
   HG_DEVICE int block(int i) const {
-    if constexpr (K::config.turns_k() == Turn::none) return range.begin + i;
+    if constexpr (!K::config.turns_k()) return range.begin + i;
     const int turned = first + i;
     return range.begin + (turned < range.count ? turned : turned - range.count);
   }
