@@ -39,8 +39,8 @@ class Walk:
 def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int]:
     """Numbers of slices of K worth a prediction: none, or as many as bring the tiles near half the SMs, all of them, or
     twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp). Those that begin within rows are of
-    whole lines or whole sectors of memory, off which L2 takes up to 1.5 times as long, unless there are none; or the result is
-    f32, for which accuracy may ask for more slices than that leaves (selector.py, wanted_parts)."""
+    whole lines or whole sectors of memory, off which L2 is slower, unless there are none; or the result is f32, for which
+    accuracy may ask for more slices than that leaves (selector.py, wanted_parts)."""
     least = MIN_SLICE_BYTES // kernel.element_bytes
     if problem.batches > 1 or kernel.accumulator != "f32" or 3 * tiles > 2 * sms or problem.k < 2 * least:
         return [1]
