@@ -31,7 +31,7 @@ LARGEST = 16384
 LARGEST_FLOOR_US = 3000.0
 FINALISTS = 8
 SHORT = 0.06  # of a round of 25 ms
-CAPTURES = 4  # of each finalist, which share its rounds: graphs of one 1.3 us kernel differ by 3%, once by 13%
+CAPTURES = 4  # of each finalist, which share its rounds: graphs of one 1.3 us kernel differ by up to 3% (graphs.json)
 LIMITS = {"mean": 1.03, "worst": 1.12}
 
 

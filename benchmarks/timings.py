@@ -42,8 +42,8 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
         elif "finalists" in row:
             slices = row.get("slices", {})
             times = {name: us for name, us in named(row).items() if name in kernels}
-            found = [(name, slices.get(name) or whole(case, kernels[name]), us) for name, us in times.items()]
-            found = [entry for entry in found if entry[1]]
+            told = [name for name in times if name in slices or not may_be_sliced(case, kernels[name])]
+            found = [(name, slices.get(name, 1), times[name]) for name in told]
         else:
             found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
             if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
@@ -59,8 +59,8 @@ def named(row: dict[str, Any]) -> dict[str, float]:
     return {row["chosen"] if name == "auto" else name: us for name, us in row["finalists"].items()}
 
 
-def whole(case: Case, kernel: Kernel) -> int:
-    """One slice of K for results that do not say it, where the model had no other to choose from; 0 where it had."""
+def may_be_sliced(case: Case, kernel: Kernel) -> bool:
+    """Whether the model has numbers of slices of K to choose from: results that do not say which one it took are left out."""
     problem = case.problem().for_output(kernel.output)
     estimate = Estimate(problem, kernel, Card(), load_model())
-    return int(slicings(problem, kernel, estimate.tiles, estimate.sms) == [1])
+    return slicings(problem, kernel, estimate.tiles, estimate.sms) != [1]

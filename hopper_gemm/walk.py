@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .operands import ALIGNMENT_BYTES
 from .problem import Problem
 from .registry import Kernel
 
@@ -51,7 +52,7 @@ def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int
 
     reads_rows = kernel.layout[0] == "t" or kernel.layout[1] == "n"
     kinds = [found for bytes_ in (LINE_BYTES, SECTOR_BYTES) if reads_rows and (found := legal(bytes_))]
-    if (not kinds or problem.output == "f32") and (found := legal(16)):
+    if (not kinds or problem.output == "f32") and (found := legal(ALIGNMENT_BYTES)):
         kinds.append(found)
     nearest = {min(found, key=lambda s: (abs(s * tiles - slots), s)) for found in kinds for slots in (sms // 2, sms, 2 * sms)}
     return [1, *sorted(nearest)]

@@ -57,6 +57,7 @@ PackJob job_of(Copy c) {
   job.gathers = rows_are_near(job.from);
   job.staged = job.gathers != rows_are_near(job.to);
   if (job.rows > 0 && job.padded_columns > 0) {
+    // No fewer than a tile of any shape gives (core/pack_params.h).
     int64_t tiles =
         ceil_div(job.rows, int64_t{16}) * ceil_div(job.padded_columns, int64_t{8} * kPieceBytes / c.element_bytes);
     for (const int extent : job.batches) tiles *= extent;
