@@ -48,7 +48,7 @@ class Explanation:
             f"{problem.describe()} on {self.card.name} ({self.card.sm_count} SMs), {self.request}",
             f"  kernel  {self.kernel}",
             f"  why     {self.plan.reason}",
-            f"  walk    {walk.raster}, groups of {walk.group} clusters; about {walk.hbm_bytes / 1e6:.1f} MB from HBM",
+            f"  walk    {walk.describe()}; about {walk.hbm_bytes / 1e6:.1f} MB from HBM",
         ]
         if walk.slices > 1:
             megabytes = 4e-6 * walk.slices * problem.m * problem.n

@@ -113,12 +113,13 @@ def as_for_any_m(problem: Problem, predictions: Sequence[Prediction], card: Card
     """Predictions in an order that does not depend on the caller's M or batch: that of a product of INVARIANT_M rows.
 
     A row's bits depend on the kernel alone (its tile and its order of K), so they are the same whatever is multiplied
-    beside it. K is not cut into slices, whose number follows from M. What is packed does not count, since its size does too.
+    beside it. K is not cut into slices, whose number follows from M, and no tiles begin apart, which only those of one row
+    may. What is packed does not count, since its size follows from M too.
     """
     m, n = (problem.m, INVARIANT_M) if problem.swapped else (INVARIANT_M, problem.n)
     order = rank(replace(problem.in_place, m=m, n=n, batches=1), [p.kernel for p in predictions], card, load_model())
     place = {prediction.kernel.id: i for i, prediction in enumerate(order)}
-    whole = [replace(p, walk=replace(p.walk, slices=1)) for p in predictions]
+    whole = [replace(p, walk=p.walk.for_any_m) for p in predictions]
     return sorted(whole, key=lambda p: place[p.kernel.id])
 
 

@@ -35,6 +35,7 @@ class Kernel:
     promote_k: int = field(repr=False)
     alternates: bool = field(repr=False)  # a promoting kernel that multiplies into two sets of accumulators in turn
     turns_k: bool = field(repr=False)  # tiles begin their sums at different k-blocks, by their place along the rows of A
+    turns_when_told: bool = field(repr=False)  # the same along the columns of B, in launches whose walk is "apart"
     threads: int = field(repr=False)
     shared_bytes: int = field(repr=False)
     compiled: bool
@@ -125,6 +126,7 @@ def kernel_of(index: int, record: Mapping[str, Any]) -> Kernel:
         promote_k=record["promote_k"],
         alternates=record["alternates"],
         turns_k=record["turns_k"],
+        turns_when_told=record["turns_when_told"],
         threads=record["threads"],
         shared_bytes=record["shared_bytes"],
         compiled=record["compiled"],

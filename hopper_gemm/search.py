@@ -18,7 +18,7 @@ from .problem import Problem
 from .registry import Kernel
 from .selector import Card, Prediction, load_model, rank
 from .tuned import Choice, options_of
-from .walk import GROUPS, RASTERS, Walk, slicings
+from .walk import APART, GROUPS, RASTERS, Walk, slicings
 
 if TYPE_CHECKING:
     from .bench.measure import Timing
@@ -121,6 +121,8 @@ def _other_walks(prediction: Prediction, card: Card) -> Iterator[tuple[str, Pred
     own = prediction.walk
     whole_tiles = prediction.tiles // own.slices
     walks = [dataclasses.replace(own, slices=s) for s in slicings(prediction.problem, prediction.kernel, whole_tiles, card.sm_count)]
+    if own.raster == APART:
+        walks.append(dataclasses.replace(own, raster="along_m"))
     if prediction.waves > 1:
         orders = [dataclasses.replace(own, raster=raster, group=group) for raster in RASTERS for group in GROUPS]
         walks += [walk for walk in orders if _differs(prediction, walk)]

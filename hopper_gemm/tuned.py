@@ -22,7 +22,7 @@ from ._version import __version__
 from .cost import Card
 from .problem import Problem
 from .selector import Prediction
-from .walk import RASTERS, Walk
+from .walk import ORDERS, Walk
 
 FORMAT = 1
 _ESTIMATES = ("hbm_bytes",)  # fields of a walk that are no options
@@ -60,7 +60,7 @@ class Choice:
         options = options_of(prediction.walk)
         if set(options) != set(self.walk) or any(type(options[name]) is not type(self.walk[name]) for name in options):
             return None
-        if self.walk["raster"] not in RASTERS or any(v < 1 for v in self.walk.values() if isinstance(v, int)):
+        if self.walk["raster"] not in ORDERS or any(v < 1 for v in self.walk.values() if isinstance(v, int)):
             return None
         return dataclasses.replace(prediction, walk=dataclasses.replace(prediction.walk, **self.walk))
 

@@ -63,7 +63,8 @@ struct Copy {
   enum class Split : int { none, left, right } split = Split::none;
 };
 
-// Run-time choices. All but `slices` leave every bit as it is, as long as what `static_operand` promises holds.
+// Run-time choices. All but `slices` and Raster::apart leave every bit as it is, as long as what `static_operand` promises
+// holds.
 struct LaunchOptions {
   Raster raster = Raster::along_m;
   int group = 8;              // tile rows (or columns) walked together, in clusters

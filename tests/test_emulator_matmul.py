@@ -112,7 +112,7 @@ def test_clusters(kernel):
         check(shape, kernel.operand_layout, kernel_dtypes(kernel), seed=seed, sm_count=4, **kernel_arguments(kernel))
 
 
-@pytest.mark.parametrize("raster", ["along_m", "along_n"])
+@pytest.mark.parametrize("raster", ["along_m", "along_n", "apart"])
 @pytest.mark.parametrize("group", [1, 2, 3, 8, 64])
 def test_every_walk_visits_every_tile(raster, group, monkeypatch):
     from hopper_gemm import cost

@@ -52,6 +52,7 @@ py::dict kernel_dict(int id) {
   d["promote_k"] = c.promote_k;
   d["alternates"] = c.alternates();
   d["turns_k"] = c.turns_k();
+  d["turns_when_told"] = c.turns_when_told();
   d["output"] = name_of(c.output);
   d["fused_epilogue"] = c.fused_epilogue;
   d["automatic"] = info.automatic;

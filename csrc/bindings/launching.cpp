@@ -11,7 +11,9 @@
 namespace hopper_gemm {
 
 LaunchOptions options_of(int raster, int group, int max_ctas, int slices, bool static_b, bool exchanged) {
-  return {.raster = raster == 0 ? Raster::along_m : Raster::along_n,
+  return {.raster = raster == 2   ? Raster::apart
+                    : raster == 1 ? Raster::along_n
+                                  : Raster::along_m,
           .group = group,
           .max_ctas = max_ctas,
           .slices = slices,

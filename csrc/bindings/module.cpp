@@ -159,7 +159,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
            py::arg("alpha"), py::arg("beta"), py::arg("c"), py::arg("bias"), py::arg("activation"), py::arg("residual"),
            py::arg("scale_a"), py::arg("scale_b"), py::arg("scale_result"));
   m.def("gemm", &gemm_torch,
-        "id, a, b, out, raster (0: along M, 1: along N), group, max_ctas, exchanged (computes out.t() = b.t() @ a.t()), "
+        "id, a, b, out, raster (0: along M, 1: along N, 2: apart), group, max_ctas, exchanged (computes out.t() = b.t() @ "
+        "a.t()), "
         "static_b (nothing that may still run writes b): out = a @ b on the current stream",
         py::arg("id"), py::arg("a"), py::arg("b"), py::arg("out"), py::arg("raster") = 0, py::arg("group") = 8,
         py::arg("max_ctas") = 0, py::arg("exchanged") = false, py::arg("slices") = 1, py::arg("epilogue") = nullptr,

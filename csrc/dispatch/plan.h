@@ -32,7 +32,7 @@ Plan make_plan(const KernelConfig& config, const Problem& problem, const LaunchO
     if (clusters * cluster < grid) grid = clusters * cluster;
   }
   // A group wider than the output is the whole output; this also keeps the kernel's 32-bit products in range.
-  const int64_t banded = options.raster == Raster::along_m ? tiles_m / config.cluster_m : tiles_n / config.cluster_n;
+  const int64_t banded = options.raster == Raster::along_n ? tiles_n / config.cluster_n : tiles_m / config.cluster_m;
   const int group = static_cast<int>(options.group < 1 ? 1 : options.group > banded ? banded : options.group);
   const bool is_empty =
       problem.m == 0 || problem.n == 0 || problem.batches == 0 || (problem.k == 0 && problem.epilogue.is_plain());

@@ -23,7 +23,10 @@ constexpr const char* name_of(Major major) { return major == Major::k ? "k" : "m
 constexpr const char* name_of(Store store) {
   return store == Store::direct ? "direct" : store == Store::tma ? "tma" : "rows";
 }
-constexpr const char* name_of(Raster raster) { return raster == Raster::along_m ? "along_m" : "along_n"; }
+constexpr const char* name_of(Raster raster) {
+  constexpr const char* names[] = {"along_m", "along_n", "apart"};
+  return names[static_cast<int>(raster)];
+}
 constexpr const char* name_of(OutputOrder order) { return order == OutputOrder::row_major ? "row_major" : "column_major"; }
 
 // Joins its arguments: <format> does not exist in g++ 12.

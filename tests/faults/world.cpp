@@ -76,7 +76,7 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
     }
   }
   const Store store = store_path(c, problem);
-  const Raster raster = seed % 3 == 1 ? Raster::along_n : Raster::along_m;
+  const Raster raster = static_cast<Raster>(seed % 3);
   const Plan plan = make_plan(c, problem, {.raster = raster, .group = 2}, store, [&] { return kSmCount / c.cluster_size(); });
   GemmParams params = make_params(c, problem, plan.order, store);
   params.static_operand = static_operand(seed);

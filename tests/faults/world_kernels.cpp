@@ -79,6 +79,7 @@ constexpr KernelConfig split(KernelConfig config) {
   X(cooperative_wide, wide(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::mn)))                    \
   X(cooperative_halves, halves(small(Schedule::cooperative, 128, 4, 2, Store::tma, Major::k, Major::k, 1, 1, Swizzle::b128, 0))) \
   X(cooperative_promoted, promoted(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k)))            \
+  X(cooperative_promoted_c1x2, promoted(small(Schedule::cooperative, 128, 3, 2, Store::tma, Major::k, Major::k, 1, 2)))  \
   X(cooperative_halved, halved(promoted(small(Schedule::cooperative, 128, 2, 2, Store::tma, Major::k, Major::k))))      \
   X(pingpong_promoted, promoted(small(Schedule::pingpong, 128, 3, 2, Store::tma, Major::k, Major::k)))                  \
   X(multistage_tf32, tf32(small(Schedule::multistage, 64, 4, 1, Store::direct, Major::k, Major::k)))                    \

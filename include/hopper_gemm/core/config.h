@@ -78,6 +78,8 @@ struct KernelConfig {
   constexpr bool turns_k() const {
     return uses_tma() && !is_row_major() && tile_n <= 32 && (a_major == Major::k || b_major == Major::mn);
   }
+  // A launch may have tiles of a row begin apart (Raster::apart): measured to pay for promoting fp8 kernels alone.
+  constexpr bool turns_when_told() const { return streams(); }
   // L2 lets go first of the operand that a band of tiles reads once (mainloop/tma_load.h).
   constexpr bool streams() const { return is_fp8(a_type) && promotes() && is_persistent() && is_row_major(); }
 

@@ -28,7 +28,8 @@ enum class Swizzle : int { none, b32, b64, b128 };
 enum class Store : int { direct, tma, rows };
 
 // Order in which tiles are walked: `along_m` visits consecutive rows of tiles first.
-enum class Raster : int { along_m, along_n };
+// `apart` walks like along_m; what else it asks of a kernel is told by mainloop/k_order.h.
+enum class Raster : int { along_m, along_n, apart };
 
 // Which operand of a kernel, if any, is written by nothing that may still run when the kernel is launched: weights. Its first
 // stages are loaded before the grid before this one has ended (kernel/producer.h).

@@ -71,7 +71,7 @@ HG_DEVICE void load_b(const Context<K>& context, int stage, Tile tile, int k_blo
   SharedPlan<K>& shared = context.shared;
   const GemmParams& params = context.params;
   load_operand<K, false>(shared.b[stage], params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin,
-                         tile.batch * params.b_step, b_slice, params.order.raster == Raster::along_m);
+                         tile.batch * params.b_step, b_slice, params.order.raster != Raster::along_n);
 }
 
 }  // namespace hopper_gemm

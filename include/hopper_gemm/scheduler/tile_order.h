@@ -29,7 +29,7 @@ HG_DEVICE Tile tile_at(const TileOrder& order, ClusterPlace place, int index) {
   const int batch = order.batches == 1 ? 0 : index / (rows * columns);
   index -= batch * rows * columns;
   Tile cluster;
-  if (order.raster == Raster::along_m) {
+  if (order.raster != Raster::along_n) {
     cluster = grouped(index, rows, columns, order.group);
   } else {
     const Tile transposed = grouped(index, columns, rows, order.group);
