@@ -127,7 +127,7 @@ def main() -> int:
     options = parser.parse_args()
     measure.GRAPH_US = 500.0  # hundreds of graphs are captured for each shape
     cases = draw_shapes(options.shapes, options.seed)
-    result: dict[str, Any] = {**environment("sustained"), "seed": options.seed, "notes": [], "summary": {}, "rows": []}
+    result: dict[str, Any] = {**environment("sustained"), "seed": options.seed, "clips": True, "notes": [], "summary": {}, "rows": []}
 
     def note(text: str) -> None:
         result["notes"].append(text)

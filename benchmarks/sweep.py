@@ -99,7 +99,7 @@ def main() -> None:
             cases += few_rows(options.rows, options.random, options.seed, dtype, options.layout)
         else:
             cases += random_cases(options.random, options.seed, dtype, options.packed)
-    result = {**environment("sweep"), "seed": options.seed, "rows": []}
+    result = {**environment("sweep"), "seed": options.seed, "clips": True, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)
     for case in cases:

@@ -17,6 +17,7 @@ from .walk import LINE_BYTES
 SM_SHARED_BYTES = 228 * 1024  # of one SM; every resident CTA takes 1 KB more than it asks for
 SM_THREADS = 2048
 SM_REGISTERS = 65536
+WHOLE_BOX_ROWS, ATOM_ROWS = 16, 8  # kWholeBoxRows and kAtomRows of include/hopper_gemm/core/boxes.h
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,28 @@ class Tiling:
         return min(tile_m, self.problem.m) / cluster_n, min(tile_n, self.problem.n) / cluster_m
 
     @property
+    def _operands(self) -> tuple[tuple[int, int, int, bool], tuple[int, int, int, bool]]:
+        """Of A and of B: rows of K, those of a tile, the CTAs that share it, whether it lies K-major."""
+        (tile_m, tile_n, _), (cluster_m, cluster_n), layout = self.kernel.tile, self.kernel.cluster, self.kernel.layout
+        return (self.problem.m, tile_m, cluster_n, layout[0] == "t"), (self.problem.n, tile_n, cluster_m, layout[1] == "n")
+
+    @property
+    def clips(self) -> bool:
+        """Whether an operand has fewer rows than a tile and boxes of so many (include/hopper_gemm/core/boxes.h)."""
+        return self.kernel.schedule is not Schedule.MULTISTAGE and any(
+            k_major and rows < tile and tile > WHOLE_BOX_ROWS for rows, tile, _, k_major in self._operands
+        )
+
+    @property
     def rows_beyond(self) -> float:
-        """Rows that are zero-filled in every tile: slower than rows that exist (M = 16 took longer than M = 64)."""
-        (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
-        return max(0, tile_m - self.problem.m) / cluster_n + max(0, tile_n - self.problem.n) / cluster_m
+        """Rows that are zero-filled in every tile: slower than rows that exist. Clipped boxes have none, or those that fill up
+        the slices of CTAs that share the operand."""
+        beyond = 0.0
+        for rows, tile, sharers, k_major in self._operands:
+            clipped = k_major and tile > WHOLE_BOX_ROWS
+            filled = -(-rows // (sharers * ATOM_ROWS)) * sharers * ATOM_ROWS if sharers > 1 else rows
+            beyond += max(0, (min(tile, filled) if clipped else tile) - rows) / sharers
+        return beyond
 
     @property
     def rows_ragged(self) -> float:

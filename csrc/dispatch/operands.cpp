@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "epilogue.h"
-#include "hopper_gemm/core/swizzle.h"
+#include "hopper_gemm/core/boxes.h"
 #include "problem_error.h"
 
 namespace hopper_gemm {
@@ -31,7 +31,7 @@ TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* add
       .type = type,
       .extent = {static_cast<uint64_t>(std::max<int64_t>(inner, 1)), static_cast<uint64_t>(std::max<int64_t>(outer, 1))},
       .pitch_bytes = static_cast<uint64_t>(pitch * element_bytes(type)),
-      .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows() / sharers)},
+      .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(box_rows(tile, sharers, mn))},
       .swizzle = tile.swizzle};
   set_batches(spec, batches, batch_stride);
   return spec;
@@ -99,6 +99,9 @@ GemmParams make_params(const KernelConfig& config, const Problem& p, const TileO
   params.m = static_cast<int>(p.m);
   params.n = static_cast<int>(p.n);
   params.k = static_cast<int>(p.k);
+  params.a_box_rows = box_rows(a_tile(config), config.a_sharers(), p.m);
+  params.b_box_rows = box_rows(b_tile(config), config.b_sharers(), p.n);
+  params.stage_bytes = loaded_bytes(config, params.a_box_rows, params.b_box_rows);
   params.order = order;
   params.out_type = p.output;
   params.store = store;

@@ -34,6 +34,14 @@ Origin origin_of(const void* source, uint32_t valid_bytes) {
 
 }  // namespace
 
+void leave_undefined(void* shared, int bytes, Line line) {
+  if (bytes <= 0) return;
+  Cta& cta = *self().cta;
+  const uint32_t address = window_address(cta, shared, "leave_undefined", line);
+  cta.shadow.leave_undefined((address - kSharedStart) / 16, static_cast<uint32_t>(bytes) / 16);
+  std::memset(shared_bytes_at(cta, address), 0xFF, bytes);  // NaNs, but for integers
+}
+
 void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Line line) {
   tick(costs::kRegister);
   Thread& thread = self();

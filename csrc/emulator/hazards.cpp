@@ -122,6 +122,11 @@ void SharedShadow::generic_write(uint32_t unit, uint32_t index, const Clock& clo
   mark_unfenced(unit);
 }
 
+void SharedShadow::leave_undefined(uint32_t unit, uint32_t count) {
+  const uint32_t index = add({});  // an access that has always been over
+  for (uint32_t i = unit; i < unit + count; ++i) set_writer(units_[i], index);
+}
+
 void SharedShadow::mark_unfenced(uint32_t unit) { units_[unit].unfenced = true; }
 
 void SharedShadow::fence(uint32_t unit, uint16_t thread) {

@@ -48,6 +48,8 @@ class SharedShadow {
   void set_origin(uint32_t unit, const Origin& origin) { origins_[unit] = origin; }
   const Origin& origin(uint32_t unit) const { return origins_[unit]; }
 
+  // Nothing will write them, and whoever reads them may.
+  void leave_undefined(uint32_t unit, uint32_t count);
   // Writes through the generic proxy: at once, or (cp.async) complete at the writer's wait.
   void generic_write(uint32_t unit, uint32_t index, const Clock& clock);
   void mark_unfenced(uint32_t unit);

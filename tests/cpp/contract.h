@@ -37,6 +37,7 @@ every_instruction(HG_PARAM(GemmParams) params) {
     barrier_init(plan.barrier, 1);
     barrier_init_fence();
     tma_prefetch(params.a_map);
+    leave_undefined(plan.data, 16);
   }
   cta_sync();
   cluster_arrive();

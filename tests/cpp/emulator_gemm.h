@@ -4,7 +4,7 @@
 
 #include "../../csrc/emulator/emulator.h"
 #include "emulator_check.h"
-#include "hopper_gemm/core/swizzle.h"
+#include "hopper_gemm/core/boxes.h"
 #include "hopper_gemm/kernel/gemm.h"
 
 namespace hopper_gemm::test {
@@ -39,12 +39,13 @@ struct EmulatedGemm {
 
   static TensorMap operand_map(const OperandTile& tile, int sharers, void* address, int mn, int k, int64_t pitch) {
     const bool k_major = tile.major == Major::k;
-    return emulator::encode_tensor_map({address,
-                                        c.a_type,
-                                        {static_cast<uint64_t>(k_major ? k : mn), static_cast<uint64_t>(k_major ? mn : k)},
-                                        static_cast<uint64_t>(pitch * 2),
-                                        {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(tile.rows() / sharers)},
-                                        tile.swizzle});
+    return emulator::encode_tensor_map(
+        {address,
+         c.a_type,
+         {static_cast<uint64_t>(k_major ? k : mn), static_cast<uint64_t>(k_major ? mn : k)},
+         static_cast<uint64_t>(pitch * 2),
+         {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(box_rows(tile, sharers, mn))},
+         tile.swizzle});
   }
 
   EmulatorReport run() {
@@ -65,6 +66,9 @@ struct EmulatedGemm {
     params.m = shape.m;
     params.n = shape.n;
     params.k = shape.k;
+    params.a_box_rows = box_rows(a_tile(c), c.a_sharers(), shape.m);
+    params.b_box_rows = box_rows(b_tile(c), c.b_sharers(), shape.n);
+    params.stage_bytes = loaded_bytes(c, params.a_box_rows, params.b_box_rows);
     params.order = {tiles_m, tiles_n, 2, Raster::along_m};
     params.out_type = out_type;
     // TMA stores clip at whole 16 bytes: csrc/dispatch/operands.cpp, store_path.

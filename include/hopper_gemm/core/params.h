@@ -28,7 +28,9 @@ struct GemmParams {
   int64_t a_pitch, b_pitch, out_pitch;  // elements between consecutive rows of the stored matrix
   int64_t a_batch, b_batch, out_batch;  // elements between consecutive matrices
   int m, n, k;
-  int a_step, b_step;  // 0 if all products share the operand: what a batch adds to its map's third coordinate
+  int a_box_rows, b_box_rows;  // of a TMA load (core/boxes.h)
+  int stage_bytes;             // that the loads of a stage bring
+  int a_step, b_step;          // 0 if all products share the operand: what a batch adds to its map's third coordinate
   StaticOperand static_operand = StaticOperand::none;
   TileOrder order;
   DataType out_type;

@@ -4,7 +4,7 @@
 // A kernel that streams() says to L2 which operand to let go first: tiles are walked down bands (scheduler/tile_order.h), so
 // what lies along the band is read again with the next column of tiles, the other operand not before the next band.
 #pragma once
-#include "hopper_gemm/core/swizzle.h"
+#include "hopper_gemm/core/boxes.h"
 #include "hopper_gemm/kernel/context.h"
 #include "hopper_gemm/scheduler/tile_order.h"
 
@@ -17,12 +17,11 @@ struct Slice {
 
 template <class K, bool kIsA>
 HG_DEVICE void load_operand(unsigned char* destination, const TensorMap& map, arch::Barrier& full, int mn_begin, int k_begin,
-                            int batch, Slice slice, bool evict_first) {
+                            int batch, int box_rows, Slice slice, bool evict_first) {
   constexpr KernelConfig c = K::config;
   constexpr OperandTile tile = kIsA ? a_tile(c) : b_tile(c);
   constexpr int sharers = kIsA ? c.a_sharers() : c.b_sharers();
-  constexpr int slice_rows = tile.rows() / sharers;
-  const int row = static_cast<int>(slice.index) * slice_rows;
+  const int row = sharers == 1 ? 0 : static_cast<int>(slice.index) * box_rows;
   // At most 4 at a time: the addresses of 32 boxes would not fit in the producer's 40 registers.
   HG_UNROLL_4 for (int box = 0; box < tile.boxes(); ++box) {
     unsigned char* to = destination + box * tile.box_bytes() + row * tile.span_bytes();
@@ -57,7 +56,7 @@ HG_DEVICE void load_a(const Context<K>& context, int stage, Tile tile, int k_blo
   SharedPlan<K>& shared = context.shared;
   const GemmParams& params = context.params;
   load_operand<K, true>(shared.a[stage], params.a_map, shared.full[stage], tile.m * c.tile_m, k_begin,
-                        tile.batch * params.a_step, a_slice, params.order.raster == Raster::along_n);
+                        tile.batch * params.a_step, params.a_box_rows, a_slice, params.order.raster == Raster::along_n);
 }
 
 // The same for B.
@@ -71,7 +70,7 @@ HG_DEVICE void load_b(const Context<K>& context, int stage, Tile tile, int k_blo
   SharedPlan<K>& shared = context.shared;
   const GemmParams& params = context.params;
   load_operand<K, false>(shared.b[stage], params.b_map, shared.full[stage], tile.n * c.tile_n, k_begin,
-                         tile.batch * params.b_step, b_slice, params.order.raster != Raster::along_n);
+                         tile.batch * params.b_step, params.b_box_rows, b_slice, params.order.raster != Raster::along_n);
 }
 
 }  // namespace hopper_gemm

@@ -9,6 +9,11 @@
 
 namespace hopper_gemm::arch {
 
+// Shared memory that is read before anything writes it, for results that nobody keeps: NaNs.
+HG_DEVICE void leave_undefined(void* shared, int bytes, emulator::Line line = emulator::Line::current()) {
+  emulator::leave_undefined(shared, bytes, line);
+}
+
 // 16 bytes global -> shared; the first valid_bytes are read, the rest become zero. Both addresses 16-byte aligned.
 HG_DEVICE void cp_async_16(void* destination, const void* source, uint32_t valid_bytes,
                            emulator::Line line = emulator::Line::current()) {

@@ -55,6 +55,7 @@ void tma_store_commit(Line line);
 void tma_store_wait_read(int groups, Line line);
 
 // --- copy.h
+void leave_undefined(void* shared, int bytes, Line line);  // whole units of 16 bytes
 void cp_async_16(void* destination, const void* source, uint32_t valid_bytes, Line line);
 void cp_async_commit(Line line);
 void cp_async_wait(int groups, Line line);

@@ -4,6 +4,10 @@
 
 namespace hopper_gemm::arch {
 
+// Shared memory that is read before anything writes it, for results that nobody keeps. The emulator wants to be told, and
+// makes NaNs of it.
+HG_DEVICE void leave_undefined(void* /*shared*/, int /*bytes*/) {}
+
 // 16 bytes global -> shared; the first valid_bytes are read, the rest become zero. Both addresses 16-byte aligned.
 HG_DEVICE void cp_async_16(void* destination, const void* source, uint32_t valid_bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(destination)), "l"(source),
