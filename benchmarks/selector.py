@@ -38,14 +38,14 @@ LIMITS = {"mean": 1.03, "worst": 1.12}
 def draw_shapes(count: int, seed: int) -> list[Case]:
     """Log-uniform from 1 to 16384: a third with K and N multiples of 64, a third of 8, a third free; none over 3 ms."""
     draw = random.Random(seed)
-    cases: list[Case] = []
+    cases: dict[Case, None] = {}
     while len(cases) < count:
         step = (64, 8, 1)[len(cases) % 3]
         m, n, k = (round(2 ** draw.uniform(0, math.log2(LARGEST))) for _ in range(3))
         case = Case(m, max(1, n // step) * step, max(1, k // step) * step)
         if case not in cases and floor_us(case, "sustained") <= LARGEST_FLOOR_US:
-            cases.append(case)
-    return cases
+            cases[case] = None
+    return list(cases)
 
 
 def measure_case(case: Case, rounds: int, order: random.Random, note: Callable[[str], None]) -> dict[str, Any] | None:
