@@ -111,7 +111,7 @@ class Fit:
         return np.array(found)
 
     def estimate(self, t: Timed, model: dict[str, Any]) -> Estimate:
-        return Estimate(t.case.problem().for_output(t.kernel.output), t.kernel, self.card, model, t.slices)
+        return Estimate(t.case.problem().for_output(t.kernel.output), t.kernel, self.card, model, t.slices, t.clips)
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
         factors = x[len(FITTED) :] + np.log([self.start["factor"][part].get(name, 1.0) for part, name in self.factors])

@@ -29,6 +29,7 @@ from hopper_gemm.bench.suites import Case, load_suite
 from hopper_gemm.device import card_of
 from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import Prediction, load_model, predict
+from hopper_gemm.tiling import CLIPS
 from selector import draw_shapes
 
 SHORT, LONG = 0.06, 0.3  # of a round of 25 ms
@@ -99,7 +100,7 @@ def main() -> None:
             cases += few_rows(options.rows, options.random, options.seed, dtype, options.layout)
         else:
             cases += random_cases(options.random, options.seed, dtype, options.packed)
-    result = {**environment("sweep"), "seed": options.seed, "clips": True, "rows": []}
+    result = {**environment("sweep"), "seed": options.seed, "clips": CLIPS, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)
     for case in cases:

@@ -12,6 +12,7 @@ from hopper_gemm.bench.suites import Case
 from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import Kernel
 from hopper_gemm.selector import load_model
+from hopper_gemm.tiling import CLIPS
 from hopper_gemm.walk import slicings
 
 FASTEST = 12  # of a shape count in a row without sustained times
@@ -28,11 +29,11 @@ class Timed:
     kernel: Kernel
     slices: int
     us: float
+    clips: int = CLIPS  # whether rows beyond the edge were loaded
 
 
 def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
-    """Of every shape, those of kernels in this build. Results that do not say that boxes of TMA are clipped were measured when
-    they were not: what would have clipped ones now is left out."""
+    """Of every shape, those of kernels in this build."""
     shapes = []
     result = json.loads(path.read_text())
     for row in result["rows"]:
@@ -55,9 +56,7 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
             found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
             if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
                 continue
-        timed = [Timed(case, kernels[prefix + name], int(s), us) for name, s, us in found if prefix + name in kernels]
-        if not result.get("clips"):
-            timed = [t for t in timed if not estimate(case, t.kernel).clips]
+        timed = [Timed(case, kernels[prefix + name], int(s), us, result.get("clips", 0)) for name, s, us in found if prefix + name in kernels]
         if len(timed) > 1:
             shapes.append(timed)
     return shapes

@@ -17,6 +17,7 @@ from .walk import LINE_BYTES
 SM_SHARED_BYTES = 228 * 1024  # of one SM; every resident CTA takes 1 KB more than it asks for
 SM_THREADS = 2048
 SM_REGISTERS = 65536
+CLIPS = 2  # boxes of TMA at the edge, as results record it: 0 in those of before any were clipped, 1 where single tiles alone were
 WHOLE_BOX_ROWS, ATOM_ROWS = 16, 8  # kWholeBoxRows and kAtomRows of include/hopper_gemm/core/boxes.h
 
 
@@ -38,6 +39,7 @@ class Tiling:
     card: Card
     model: Mapping[str, Any]
     slices: int = 1  # of K, in memory
+    clips: int = CLIPS
 
     @cached_property
     def tiles_m(self) -> int:
@@ -123,32 +125,36 @@ class Tiling:
         (tile_m, tile_n, _), (cluster_m, cluster_n), layout = self.kernel.tile, self.kernel.cluster, self.kernel.layout
         return (self.problem.m, tile_m, cluster_n, layout[0] == "t"), (self.problem.n, tile_n, cluster_m, layout[1] == "n")
 
+    def _zero_rows(self, tiles: int, rows: int, tile: int, sharers: int, k_major: bool) -> int:
+        """Rows of an operand's last tiles that TMA fills with zeros: none, or those that fill up the slices of CTAs that share it,
+        where its boxes are clipped at the edge (include/hopper_gemm/core/boxes.h)."""
+        left = rows % tile
+        if self.clips < (1 if rows < tile else 2) or not k_major or tile <= WHOLE_BOX_ROWS or left == 0:
+            return tiles * tile - rows
+        atom = ATOM_ROWS if sharers > 1 else 1
+        box = -(-left // (sharers * atom)) * sharers * atom
+        return (tiles - rows // tile) * min(tile, box) - left
+
     @property
-    def clips(self) -> bool:
-        """Whether an operand has fewer rows than a tile and boxes of so many (include/hopper_gemm/core/boxes.h)."""
-        return self.kernel.schedule is not Schedule.MULTISTAGE and any(
-            k_major and rows < tile and tile > WHOLE_BOX_ROWS for rows, tile, _, k_major in self._operands
+    def _operands(self) -> tuple[tuple[int, int, int, int, bool], tuple[int, int, int, int, bool]]:
+        """Of A and of B: tiles, rows of K, those of a tile, the CTAs that share it, whether it lies K-major."""
+        (tile_m, tile_n, _), (cluster_m, cluster_n), layout = self.kernel.tile, self.kernel.cluster, self.kernel.layout
+        return (
+            (self.tiles_m, self.problem.m, tile_m, cluster_n, layout[0] == "t"),
+            (self.tiles_n, self.problem.n, tile_n, cluster_m, layout[1] == "n"),
         )
 
     @property
     def rows_beyond(self) -> float:
-        """Rows that are zero-filled in every tile: slower than rows that exist. Clipped boxes have none, or those that fill up
-        the slices of CTAs that share the operand."""
-        beyond = 0.0
-        for rows, tile, sharers, k_major in self._operands:
-            clipped = k_major and tile > WHOLE_BOX_ROWS
-            filled = -(-rows // (sharers * ATOM_ROWS)) * sharers * ATOM_ROWS if sharers > 1 else rows
-            beyond += max(0, (min(tile, filled) if clipped else tile) - rows) / sharers
-        return beyond
+        """Rows that are zero-filled in every tile: slower than rows that exist."""
+        of = ((tiles, self._zero_rows(tiles, *o), o[2]) for tiles, *o in self._operands if o[0] < o[1])
+        return sum(zeros / tiles / sharers for tiles, zeros, sharers in of)
 
     @property
     def rows_ragged(self) -> float:
         """The same in the last tiles of several, on average over all tiles."""
-        (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
-        m, n = self.problem.m, self.problem.n
-        of_a = max(0, self.tiles_m * tile_m - m) / self.tiles_m / cluster_n if m > tile_m else 0.0
-        of_b = max(0, self.tiles_n * tile_n - n) / self.tiles_n / cluster_m if n > tile_n else 0.0
-        return of_a + of_b
+        of = ((tiles, self._zero_rows(tiles, *o), o[2]) for tiles, *o in self._operands if o[0] > o[1])
+        return sum(zeros / tiles / sharers for tiles, zeros, sharers in of)
 
     @property
     def zero_rows(self) -> float:

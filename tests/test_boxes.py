@@ -11,6 +11,7 @@ from hopper_gemm import matmul
 from hopper_gemm.bench.suites import Case
 from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.selector import load_model
+from hopper_gemm.tiling import CLIPS
 
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "e4m3": torch.float8_e4m3fn, "tf32": torch.float32}
 
@@ -19,8 +20,14 @@ def operand(rows: int, k: int, kind: str) -> torch.Tensor:
     return torch.randn(rows, k, generator=torch.Generator().manual_seed(rows)).to(TYPES[kind])
 
 
-# Rows of A, columns of B and a kernel: of one tile, of CTAs that share a tile, of one that shares K, of exchanged operands.
+# Rows of A, columns of B and a kernel: of one tile or a last one, of CTAs that share a tile, of ones that share K, of exchanged
+# operands, persistent ones whose stages hold rows of the tile before.
 CASES = [
+    (130, 700, "bf16_*_tn_128x128x64_c1x1_*_cooperative_tma"),
+    (520, 200, "bf16_*_tn_192x128x64_c1x1_*_pingpong_tma"),
+    (385, 300, "e4m3_*_tn_192x128x128_c1x1_*_cooperative_tma_p128"),
+    (129, 400, "bf16_*_tn_128x128x64_c2x1_*_pingpong_tma"),
+    (150, 140, "bf16_*_tn_64x128x64_c2x2_*_pingpong_tma"),
     (1, 200, "bf16_*_tn_64x128x64_c1x1_*_tma_tma"),
     (33, 130, "bf16_*_tn_64x64x128_c1x1_*_warp_specialized_tma"),
     (65, 264, "bf16_*_tn_128x128x64_c1x1_*_cooperative_tma"),
@@ -53,15 +60,17 @@ def test_no_row_that_is_not_there_is_loaded(m, n, k, config):
 
 
 def test_what_the_model_counts():
-    def rows(m: int, n: int, glob: str) -> tuple[bool, float]:
-        e = Estimate(Case(m, n, 4096).problem().for_output(kernel(glob).output), kernel(glob), Card(), load_model())
-        return e.clips, e.rows_beyond
+    def zero_rows(m: int, n: int, glob: str, clips: int = CLIPS) -> tuple[float, float]:
+        """In every tile, and in the last of several."""
+        kernel = hopper_gemm.kernels(glob)[0]
+        e = Estimate(Case(m, n, 4096).problem().for_output(kernel.output), kernel, Card(), load_model(), clips=clips)
+        return e.rows_beyond, e.rows_ragged
 
-    def kernel(glob: str):
-        return hopper_gemm.kernels(glob)[0]
-
-    assert rows(96, 4096, "bf16_*_tn_128x128x64_c1x1_*_cooperative_tma") == (True, 0.0)
-    assert rows(33, 4096, "bf16_*_tn_128x128x64_c1x2_*_pingpong_tma") == (True, (48 - 33) / 2)
-    assert rows(128, 4096, "bf16_*_tn_128x128x64_c1x2_*_pingpong_tma") == (False, 0.0)
-    assert rows(3, 4096, "bf16_*_tn_64x16x128_c1x1_s4_*_tma_column") == (False, 13.0)
-    assert rows(3, 4096, "bf16_*_tn_64x64x64_*_multistage_direct") == (False, 0.0)
+    whole, shared = "bf16_*_tn_128x128x64_c1x1_*_cooperative_tma", "bf16_*_tn_128x128x64_c1x2_*_pingpong_tma"
+    assert zero_rows(96, 4096, whole) == zero_rows(160, 4096, whole) == (0, 0)
+    assert zero_rows(96, 4096, whole, clips=0) == (32, 0) and zero_rows(96, 4096, whole, clips=1) == (0, 0)
+    assert zero_rows(160, 4096, whole, clips=0) == zero_rows(160, 4096, whole, clips=1) == (0, 96 / 2)
+    assert zero_rows(33, 4096, shared) == ((48 - 33) / 2, 0) and zero_rows(161, 4096, shared) == (0, (48 - 33) / 2 / 2)
+    assert zero_rows(128, 4096, shared) == (0, 0)
+    assert zero_rows(3, 4096, "bf16_*_tn_64x16x128_c1x1_s4_*_tma_column") == (13, 0)  # boxes of 16 rows stay whole
+    assert zero_rows(96, 4096, "bf16_*_nn_128x128x64_c1x1_*_pingpong_tma") == (32, 0)  # rows of K; what is beyond lies within them

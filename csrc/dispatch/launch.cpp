@@ -22,10 +22,7 @@ GemmParams params_with_maps(const KernelConfig& config, const Problem& problem, 
                             const Plan& plan, Encode&& encode) {
   GemmParams params = make_params(config, problem, plan.order, plan.shape.store);
   params.static_operand = options.static_operand;
-  if (config.uses_tma()) {
-    params.a_map = encode(a_map_spec(config, problem));
-    params.b_map = encode(b_map_spec(config, problem));
-  }
+  if (config.uses_tma()) encode_operands(params, config, problem, encode);
   if (plan.shape.store == Store::tma) params.out_map = encode(out_map_spec(config, problem));
   return params;
 }

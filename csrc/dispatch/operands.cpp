@@ -23,7 +23,7 @@ void set_batches(TensorMapSpec& spec, int64_t batches, int64_t batch_stride) {
   spec.batch_bytes = many ? static_cast<uint64_t>(batch_stride * element_bytes(spec.type)) : spec.pitch_bytes;
 }
 
-TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* address, DataType type, int64_t mn, int64_t k,
+TensorMapSpec operand_spec(const OperandTile& tile, int box_rows, const void* address, DataType type, int64_t mn, int64_t k,
                            int64_t pitch, int64_t batches, int64_t batch_stride) {
   const int64_t inner = tile.major == Major::k ? k : mn, outer = tile.major == Major::k ? mn : k;
   TensorMapSpec spec = {
@@ -31,7 +31,7 @@ TensorMapSpec operand_spec(const OperandTile& tile, int sharers, const void* add
       .type = type,
       .extent = {static_cast<uint64_t>(std::max<int64_t>(inner, 1)), static_cast<uint64_t>(std::max<int64_t>(outer, 1))},
       .pitch_bytes = static_cast<uint64_t>(pitch * element_bytes(type)),
-      .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(box_rows(tile, sharers, mn))},
+      .box = {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(box_rows)},
       .swizzle = tile.swizzle};
   set_batches(spec, batches, batch_stride);
   return spec;
@@ -64,12 +64,12 @@ Store store_path(const KernelConfig& config, const Problem& p) {
   return can ? Store::tma : config.stores_rows() ? Store::rows : Store::direct;
 }
 
-TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& p) {
-  return operand_spec(a_tile(config), config.a_sharers(), p.a, p.a_type, p.m, p.k, p.a_pitch, p.batches, p.a_batch);
+TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& p, int box_rows) {
+  return operand_spec(a_tile(config), box_rows, p.a, p.a_type, p.m, p.k, p.a_pitch, p.batches, p.a_batch);
 }
 
-TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& p) {
-  return operand_spec(b_tile(config), config.b_sharers(), p.b, p.b_type, p.n, p.k, p.b_pitch, p.batches, p.b_batch);
+TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& p, int box_rows) {
+  return operand_spec(b_tile(config), box_rows, p.b, p.b_type, p.n, p.k, p.b_pitch, p.batches, p.b_batch);
 }
 
 TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& p) {
@@ -99,9 +99,8 @@ GemmParams make_params(const KernelConfig& config, const Problem& p, const TileO
   params.m = static_cast<int>(p.m);
   params.n = static_cast<int>(p.n);
   params.k = static_cast<int>(p.k);
-  params.a_box_rows = box_rows(a_tile(config), config.a_sharers(), p.m);
-  params.b_box_rows = box_rows(b_tile(config), config.b_sharers(), p.n);
-  params.stage_bytes = loaded_bytes(config, params.a_box_rows, params.b_box_rows);
+  params.a_edge = edge_boxes(a_tile(config), config.a_sharers(), p.m);
+  params.b_edge = edge_boxes(b_tile(config), config.b_sharers(), p.n);
   params.order = order;
   params.out_type = p.output;
   params.store = store;

@@ -2,7 +2,7 @@
 #pragma once
 #include "../emulator/emulator.h"
 #include "hopper_gemm.h"
-#include "hopper_gemm/core/params.h"
+#include "hopper_gemm/core/boxes.h"
 
 namespace hopper_gemm {
 
@@ -15,11 +15,20 @@ Problem with_legal_pitches(Problem problem);
 Store store_path(const KernelConfig& config, const Problem& problem);
 
 // One box is what one CTA loads: the sharers of a multicast load a slice of the rows each.
-TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& problem);
-TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& problem);
+TensorMapSpec a_map_spec(const KernelConfig& config, const Problem& problem, int box_rows);
+TensorMapSpec b_map_spec(const KernelConfig& config, const Problem& problem, int box_rows);
 TensorMapSpec out_map_spec(const KernelConfig& config, const Problem& problem);
 
 // Everything but the tensor maps, which each machine encodes its own way, and the watchdog.
 GemmParams make_params(const KernelConfig& config, const Problem& problem, const TileOrder& order, Store store);
+
+// The maps of A and B, for whole tiles and for clipped ones.
+template <class Encode>
+void encode_operands(GemmParams& params, const KernelConfig& config, const Problem& problem, Encode&& encode) {
+  params.a_map = encode(a_map_spec(config, problem, whole_box_rows(a_tile(config), config.a_sharers())));
+  params.b_map = encode(b_map_spec(config, problem, whole_box_rows(b_tile(config), config.b_sharers())));
+  if (params.a_edge.missing_bytes > 0) params.a_edge_map = encode(a_map_spec(config, problem, params.a_edge.rows));
+  if (params.b_edge.missing_bytes > 0) params.b_edge_map = encode(b_map_spec(config, problem, params.b_edge.rows));
+}
 
 }  // namespace hopper_gemm

@@ -124,7 +124,7 @@ void SharedShadow::generic_write(uint32_t unit, uint32_t index, const Clock& clo
 
 void SharedShadow::leave_undefined(uint32_t unit, uint32_t count) {
   const uint32_t index = add({});  // an access that has always been over
-  for (uint32_t i = unit; i < unit + count; ++i) set_writer(units_[i], index);
+  for (uint32_t i = unit; i < unit + count; ++i) set_writer(units_[i], index), origins_[i] = {};
 }
 
 void SharedShadow::mark_unfenced(uint32_t unit) { units_[unit].unfenced = true; }

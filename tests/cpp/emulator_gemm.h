@@ -37,15 +37,14 @@ struct EmulatedGemm {
     return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(data.data()) + 15) & ~uintptr_t{15});
   }
 
-  static TensorMap operand_map(const OperandTile& tile, int sharers, void* address, int mn, int k, int64_t pitch) {
+  static TensorMap operand_map(const OperandTile& tile, int box_rows, void* address, int mn, int k, int64_t pitch) {
     const bool k_major = tile.major == Major::k;
-    return emulator::encode_tensor_map(
-        {address,
-         c.a_type,
-         {static_cast<uint64_t>(k_major ? k : mn), static_cast<uint64_t>(k_major ? mn : k)},
-         static_cast<uint64_t>(pitch * 2),
-         {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(box_rows(tile, sharers, mn))},
-         tile.swizzle});
+    return emulator::encode_tensor_map({address,
+                                        c.a_type,
+                                        {static_cast<uint64_t>(k_major ? k : mn), static_cast<uint64_t>(k_major ? mn : k)},
+                                        static_cast<uint64_t>(pitch * 2),
+                                        {static_cast<uint32_t>(tile.span()), static_cast<uint32_t>(box_rows)},
+                                        tile.swizzle});
   }
 
   EmulatorReport run() {
@@ -66,9 +65,8 @@ struct EmulatedGemm {
     params.m = shape.m;
     params.n = shape.n;
     params.k = shape.k;
-    params.a_box_rows = box_rows(a_tile(c), c.a_sharers(), shape.m);
-    params.b_box_rows = box_rows(b_tile(c), c.b_sharers(), shape.n);
-    params.stage_bytes = loaded_bytes(c, params.a_box_rows, params.b_box_rows);
+    params.a_edge = edge_boxes(a_tile(c), c.a_sharers(), shape.m);
+    params.b_edge = edge_boxes(b_tile(c), c.b_sharers(), shape.n);
     params.order = {tiles_m, tiles_n, 2, Raster::along_m};
     params.out_type = out_type;
     // TMA stores clip at whole 16 bytes: csrc/dispatch/operands.cpp, store_path.
@@ -76,8 +74,11 @@ struct EmulatedGemm {
                    : shape.n % 8 != 0                                    ? (c.stores_rows() ? Store::rows : Store::direct)
                                                                          : Store::tma;
     params.out_pairs = true;
-    params.a_map = operand_map(a_tile(c), c.a_sharers(), aligned(a), shape.m, shape.k, a_pitch);
-    params.b_map = operand_map(b_tile(c), c.b_sharers(), aligned(b), shape.n, shape.k, b_pitch);
+    const OperandTile a_of = a_tile(c), b_of = b_tile(c);
+    params.a_map = operand_map(a_of, whole_box_rows(a_of, c.a_sharers()), aligned(a), shape.m, shape.k, a_pitch);
+    params.b_map = operand_map(b_of, whole_box_rows(b_of, c.b_sharers()), aligned(b), shape.n, shape.k, b_pitch);
+    params.a_edge_map = operand_map(a_of, params.a_edge.rows, aligned(a), shape.m, shape.k, a_pitch);
+    params.b_edge_map = operand_map(b_of, params.b_edge.rows, aligned(b), shape.n, shape.k, b_pitch);
     if (params.store == Store::tma)
       params.out_map = emulator::encode_tensor_map({params.out,
                                                     out_type,

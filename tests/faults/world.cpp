@@ -80,10 +80,7 @@ std::vector<std::string> run(const WorldKernel& kernel, const Extents& e, uint64
   const Plan plan = make_plan(c, problem, {.raster = raster, .group = 2}, store, [&] { return kSmCount / c.cluster_size(); });
   GemmParams params = make_params(c, problem, plan.order, store);
   params.static_operand = static_operand(seed);
-  if (c.uses_tma()) {
-    params.a_map = emulator::encode_tensor_map(a_map_spec(c, problem));
-    params.b_map = emulator::encode_tensor_map(b_map_spec(c, problem));
-  }
+  if (c.uses_tma()) encode_operands(params, c, problem, emulator::encode_tensor_map);
   if (store == Store::tma) params.out_map = emulator::encode_tensor_map(out_map_spec(c, problem));
   EmulatorOptions options{.seed = seed, .sm_count = kSmCount};
   options.protocol_only = !arithmetic;

@@ -19,6 +19,13 @@ struct TileOrder {
   int batches = 1;  // products of one launch, walked one after the other
 };
 
+// The boxes of an operand's last tile, where they are smaller than others' (core/boxes.h).
+struct EdgeBoxes {
+  int first_tile;  // tiles from here on have them: the last one, and tiles beyond it that fill up a cluster
+  int rows;
+  int missing_bytes;  // of a stage: what they do not load
+};
+
 struct GemmParams {
   TensorMap a_map, b_map;  // unused by multistage
   TensorMap out_map;       // used when store == Store::tma
@@ -28,15 +35,16 @@ struct GemmParams {
   int64_t a_pitch, b_pitch, out_pitch;  // elements between consecutive rows of the stored matrix
   int64_t a_batch, b_batch, out_batch;  // elements between consecutive matrices
   int m, n, k;
-  int a_box_rows, b_box_rows;  // of a TMA load (core/boxes.h)
-  int stage_bytes;             // that the loads of a stage bring
-  int a_step, b_step;          // 0 if all products share the operand: what a batch adds to its map's third coordinate
+  int a_step, b_step;  // 0 if all products share the operand: what a batch adds to its map's third coordinate
   StaticOperand static_operand = StaticOperand::none;
   TileOrder order;
   DataType out_type;
   Store store;     // Store::tma only if the kernel has staging buffers, Store::rows only if it stores_rows()
   bool out_pairs;  // direct store: two adjacent columns may be written as one aligned word
   EpilogueParams epilogue;
+  // At the end: with these in front of the others, consumers of 192 x 128 tiles spilled.
+  EdgeBoxes a_edge, b_edge;
+  TensorMap a_edge_map, b_edge_map;  // used by tiles from first_tile on
 };
 
 }  // namespace hopper_gemm

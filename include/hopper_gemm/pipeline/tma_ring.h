@@ -20,11 +20,8 @@ struct TmaRing {
   using State = RingState<c.stages>;
 
   // One thread; make it visible with barrier_init_fence and a cluster-wide barrier.
-  HG_DEVICE static void init(const Context<K>& context) {
-    SharedPlan<K>& shared = context.shared;
+  HG_DEVICE static void init(SharedPlan<K>& shared) {
     for (int stage = 0; stage < c.stages; ++stage) {
-      leave_behind(a_tile(c), shared.a[stage], c.a_sharers() * context.params.a_box_rows);
-      leave_behind(b_tile(c), shared.b[stage], c.b_sharers() * context.params.b_box_rows);
       arch::barrier_init(shared.full[stage], c.full_arrivals());
       arch::barrier_init(shared.empty[stage], c.empty_arrivals());
     }
@@ -35,7 +32,7 @@ struct TmaRing {
     SharedPlan<K>& shared = context.shared;
     const int stage = state.stage;
     arch::barrier_wait(shared.empty[stage], state.phase, {arch::Wait::empty, stage});
-    arch::barrier_arrive_expect(shared.full[stage], context.params.stage_bytes);
+    arch::barrier_arrive_expect(shared.full[stage], loaded_bytes<K>(context.params, tile));
     load_a(context, stage, tile, k_block);
     load_b(context, stage, tile, k_block);
     state.advance();
@@ -43,7 +40,7 @@ struct TmaRing {
 
   // The same in two steps, for the first round of the ring, whose stages are empty: a static operand, then the other one.
   HG_DEVICE static void begin_load(const Context<K>& context, int stage, Tile tile, int k_block, StaticOperand operand) {
-    arch::barrier_arrive_expect(context.shared.full[stage], context.params.stage_bytes);
+    arch::barrier_arrive_expect(context.shared.full[stage], loaded_bytes<K>(context.params, tile));
     if (operand == StaticOperand::a) load_a(context, stage, tile, k_block);
     if (operand == StaticOperand::b) load_b(context, stage, tile, k_block);
   }
@@ -84,12 +81,6 @@ struct TmaRing {
   }
 
  private:
-  // What no box of `rows` rows ever fills.
-  HG_DEVICE static void leave_behind(OperandTile tile, unsigned char* stage, int rows) {
-    for (int box = 0; box < tile.boxes(); ++box)
-      arch::leave_undefined(stage + box * tile.box_bytes() + rows * tile.span_bytes(),
-                            (tile.rows() - rows) * tile.span_bytes());
-  }
   // The lane-th CTA that writes into this one: first its cluster row (itself included), then the rest of its column.
   HG_DEVICE static uint32_t writer_rank(const Context<K>& context) {
     const ClusterPlace place = context.place;
