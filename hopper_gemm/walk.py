@@ -73,8 +73,7 @@ def best_walk(
     problem: Problem, kernel: Kernel, tiles_m: int, tiles_n: int, slots: int, l2_bytes: int, model: Mapping[str, Any]
 ) -> Walk:
     """The walk with the least traffic: first from HBM, then between L2 and the SMs of one wave. A single row of tiles with a CTA
-    for each begins apart, where the kernel can: promoted fp8 products of up to 128 rows are 2 to 7% faster so, with more tiles
-    than CTAs slower (benchmarks/results/k_order.json, run 5)."""
+    for each begins apart, where the kernel can: 0 to 7% faster (docs/notes/small_and_decode.md)."""
     options = [
         (_traffic(problem, kernel, tiles_m, tiles_n, slots, raster, group, l2_bytes, model), raster, group)
         for raster in RASTERS

@@ -5,7 +5,6 @@
 // benchmarks/results/boxes.json). So the boxes of the last tile have no more rows than are left, and a tensor map of their own.
 // What lies behind them in a stage is not written; it is multiplied for rows or columns of the tile that nobody stores.
 #pragma once
-#include <climits>
 #include <cstdint>
 
 #include "hopper_gemm/core/math.h"
@@ -24,9 +23,9 @@ constexpr int whole_box_rows(const OperandTile& tile, int sharers) { return tile
 // Of the last of the tiles along `mn` rows of the operand.
 constexpr EdgeBoxes edge_boxes(const OperandTile& tile, int sharers, int64_t mn) {
   const int whole = whole_box_rows(tile, sharers), left = static_cast<int>(mn % tile.rows());
-  if (tile.major == Major::mn || tile.rows() <= kWholeBoxRows || left == 0) return {INT_MAX, whole, 0};
+  if (tile.major == Major::mn || tile.rows() <= kWholeBoxRows || left == 0) return {};
   const int rows = sharers == 1 ? left : round_up(ceil_div(left, sharers), kAtomRows);
-  if (rows == whole) return {INT_MAX, whole, 0};
+  if (rows == whole) return {};
   return {static_cast<int>(mn / tile.rows()), rows, sharers * (whole - rows) * tile.span_bytes() * tile.boxes()};
 }
 

@@ -1,5 +1,6 @@
 // What a kernel is given at launch. One layout for the GPU and the emulator.
 #pragma once
+#include <climits>
 #include <cstdint>
 
 #include "hopper_gemm/core/epilogue_params.h"
@@ -21,9 +22,9 @@ struct TileOrder {
 
 // The boxes of an operand's last tile, where they are smaller than others' (core/boxes.h).
 struct EdgeBoxes {
-  int first_tile;  // tiles from here on have them: the last one, and tiles beyond it that fill up a cluster
-  int rows;
-  int missing_bytes;  // of a stage: what they do not load
+  int first_tile = INT_MAX;  // tiles from here on have them: the last one, and tiles beyond it that fill up a cluster
+  int rows = 0;
+  int missing_bytes = 0;  // of a stage: what they do not load
 };
 
 struct GemmParams {
