@@ -118,7 +118,7 @@ class Estimate(Tiling):
         walk = best_walk(
             self.problem, self.kernel, self.tiles_m, self.tiles_n, self.resident_ctas, self.card.l2_bytes, self.model
         )
-        return walk if self.slices == 1 else replace(walk, slices=self.slices)
+        return walk.in_slices(self.slices)
 
     @property
     def memory_us(self) -> float:

@@ -120,7 +120,7 @@ def _other_walks(prediction: Prediction, card: Card) -> Iterator[tuple[str, Pred
     matter."""
     own = prediction.walk
     whole_tiles = prediction.tiles // own.slices
-    walks = [dataclasses.replace(own, slices=s) for s in slicings(prediction.problem, prediction.kernel, whole_tiles, card.sm_count)]
+    walks = [own.in_slices(s) for s in slicings(prediction.problem, prediction.kernel, whole_tiles, card.sm_count)]
     if own.raster == APART:
         walks.append(dataclasses.replace(own, raster="along_m"))
     if prediction.waves > 1:

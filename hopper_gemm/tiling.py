@@ -18,7 +18,7 @@ SM_SHARED_BYTES = 228 * 1024  # of one SM; every resident CTA takes 1 KB more th
 SM_THREADS = 2048
 SM_REGISTERS = 65536
 CLIPS = 2  # boxes of TMA at the edge, as results record it: 0 in those of before any were clipped, 1 where single tiles alone were
-WHOLE_BOX_ROWS, ATOM_ROWS = 16, 8  # kWholeBoxRows and kAtomRows of include/hopper_gemm/core/boxes.h
+WHOLE_TILE_ROWS, ATOM_ROWS = 16, 8  # kWholeTileRows and kAtomRows of include/hopper_gemm/core/boxes.h
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,34 @@ class Card:
     name: str = "NVIDIA H200"
     sm_count: int = 132
     l2_bytes: int = 60 << 20
+
+
+@dataclass(frozen=True)
+class _OperandRows:
+    """The rows of an operand in the tiles along it, those that only fill up a cluster included; of a CTA, on average over tiles."""
+
+    tiles: int
+    rows: int
+    tile: int
+    sharers: int  # CTAs that load a slice each
+    clips: int
+    k_major: bool
+
+    @property
+    def existing(self) -> float:
+        return self.rows / self.tiles / self.sharers
+
+    @property
+    def zeros(self) -> float:
+        """Rows that TMA fills with zeros. Where boxes end at the edge: those that fill up the slices of sharers, and the tiles
+        beyond the edge (include/hopper_gemm/core/boxes.h)."""
+        left = self.rows % self.tile
+        loaded = self.tiles * self.tile
+        if left and self.k_major and self.tile > WHOLE_TILE_ROWS and self.clips >= (1 if self.rows < self.tile else 2):
+            atom = self.sharers * (ATOM_ROWS if self.sharers > 1 else 1)
+            box = min(self.tile, -(-left // atom) * atom)
+            loaded = self.rows - left + (self.tiles - self.rows // self.tile) * box
+        return (loaded - self.rows) / self.tiles / self.sharers
 
 
 @dataclass(frozen=True)
@@ -119,42 +147,24 @@ class Tiling:
         (tile_m, tile_n, _), (cluster_m, cluster_n) = self.kernel.tile, self.kernel.cluster
         return min(tile_m, self.problem.m) / cluster_n, min(tile_n, self.problem.n) / cluster_m
 
-    @property
-    def _operands(self) -> tuple[tuple[int, int, int, bool], tuple[int, int, int, bool]]:
-        """Of A and of B: rows of K, those of a tile, the CTAs that share it, whether it lies K-major."""
-        (tile_m, tile_n, _), (cluster_m, cluster_n), layout = self.kernel.tile, self.kernel.cluster, self.kernel.layout
-        return (self.problem.m, tile_m, cluster_n, layout[0] == "t"), (self.problem.n, tile_n, cluster_m, layout[1] == "n")
-
-    def _zero_rows(self, tiles: int, rows: int, tile: int, sharers: int, k_major: bool) -> int:
-        """Rows of an operand's last tiles that TMA fills with zeros: none, or those that fill up the slices of CTAs that share it,
-        where its boxes are clipped at the edge (include/hopper_gemm/core/boxes.h)."""
-        left = rows % tile
-        if self.clips < (1 if rows < tile else 2) or not k_major or tile <= WHOLE_BOX_ROWS or left == 0:
-            return tiles * tile - rows
-        atom = ATOM_ROWS if sharers > 1 else 1
-        box = -(-left // (sharers * atom)) * sharers * atom
-        return (tiles - rows // tile) * min(tile, box) - left
-
-    @property
-    def _operands(self) -> tuple[tuple[int, int, int, int, bool], tuple[int, int, int, int, bool]]:
-        """Of A and of B: tiles, rows of K, those of a tile, the CTAs that share it, whether it lies K-major."""
+    @cached_property
+    def _operands(self) -> tuple[_OperandRows, _OperandRows]:
+        """A and B."""
         (tile_m, tile_n, _), (cluster_m, cluster_n), layout = self.kernel.tile, self.kernel.cluster, self.kernel.layout
         return (
-            (self.tiles_m, self.problem.m, tile_m, cluster_n, layout[0] == "t"),
-            (self.tiles_n, self.problem.n, tile_n, cluster_m, layout[1] == "n"),
+            _OperandRows(self.tiles_m, self.problem.m, tile_m, cluster_n, self.clips, layout[0] == "t"),
+            _OperandRows(self.tiles_n, self.problem.n, tile_n, cluster_m, self.clips, layout[1] == "n"),
         )
 
     @property
     def rows_beyond(self) -> float:
         """Rows that are zero-filled in every tile: slower than rows that exist."""
-        of = ((tiles, self._zero_rows(tiles, *o), o[2]) for tiles, *o in self._operands if o[0] < o[1])
-        return sum(zeros / tiles / sharers for tiles, zeros, sharers in of)
+        return sum(of.zeros for of in self._operands if of.rows < of.tile)
 
     @property
     def rows_ragged(self) -> float:
         """The same in the last tiles of several, on average over all tiles."""
-        of = ((tiles, self._zero_rows(tiles, *o), o[2]) for tiles, *o in self._operands if o[0] > o[1])
-        return sum(zeros / tiles / sharers for tiles, zeros, sharers in of)
+        return sum(of.zeros for of in self._operands if of.rows >= of.tile)
 
     @property
     def zero_rows(self) -> float:
@@ -162,10 +172,11 @@ class Tiling:
         They cost L2 more than rows that exist (docs/notes/limits.md)."""
         if self.kernel.schedule is Schedule.MULTISTAGE:
             return 0.0
-        beyond, tile_k = self.rows_beyond + self.rows_ragged, self.kernel.tile[2]
+        tile_k = self.kernel.tile[2]
         blocks = max(1, -(-self.slice_k // tile_k))
         tail = (blocks * tile_k - self.slice_k) / tile_k / blocks
-        return beyond + self.model["zero_tail"] * tail * (sum(self.fetched_rows) - self.rows_ragged)
+        existing = sum(of.existing for of in self._operands)
+        return self.rows_beyond + self.rows_ragged + self.model["zero_tail"] * tail * existing
 
     @property
     def stored_columns(self) -> int:

@@ -42,6 +42,10 @@ class Walk:
     def describe(self) -> str:
         return "one row of tiles, whose sums begin apart" if self.raster == APART else f"{self.raster}, groups of {self.group} clusters"
 
+    def in_slices(self, slices: int) -> Walk:
+        """With K in so many: then all tiles begin with the first block."""
+        return self if slices == self.slices else replace(self.for_any_m, slices=slices)
+
     @property
     def for_any_m(self) -> Walk:
         """The same without what depends on the number of rows and changes bits: slices, and where sums begin."""
@@ -80,7 +84,7 @@ def best_walk(
         for group in GROUPS
     ]
     (hbm_bytes, _, _), raster, group = min(options, key=lambda o: (o[0][0], o[0][1], o[0][2], RASTERS.index(o[1]), o[2]))
-    one_row = tiles_m == 1 and tiles_n <= slots and problem.batches == 1
+    one_row = tiles_m == 1 and kernel.cluster[1] < tiles_n <= slots and problem.batches == 1 and not problem.swapped
     return Walk(APART if one_row and kernel.turns_when_told else raster, group, hbm_bytes)
 
 

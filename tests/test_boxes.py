@@ -53,9 +53,10 @@ def test_no_row_that_is_not_there_is_loaded(m, n, k, config):
     k = k + 24 if kind == "e4m3" else k
     a = operand(m, k, kind) if layout[0] == "t" else operand(k, m, kind).t()
     b = operand(n, k, kind).t() if layout[1] == "n" else operand(k, n, kind)
-    for seed in (0, 1):
+    for seed, static_b in ((0, False), (1, True)):
         with hopper_gemm.emulator(seed=seed):
-            out = matmul(a, b, config=config, precision="tf32" if kind == "tf32" else None, out_dtype=torch.float32)
+            precision = "tf32" if kind == "tf32" else None
+            out = matmul(a, b, config=config, precision=precision, out_dtype=torch.float32, static_b=static_b)
         assert Reference(a, b).problem_with(out) == ""
 
 
@@ -74,3 +75,8 @@ def test_what_the_model_counts():
     assert zero_rows(128, 4096, shared) == (0, 0)
     assert zero_rows(3, 4096, "bf16_*_tn_64x16x128_c1x1_s4_*_tma_column") == (13, 0)  # boxes of 16 rows stay whole
     assert zero_rows(96, 4096, "bf16_*_nn_128x128x64_c1x1_*_pingpong_tma") == (32, 0)  # rows of K; what is beyond lies within them
+
+
+def test_either_operand_may_be_static_at_the_edge():
+    for glob, m, n in (("bf16_*_tn_128x128x64_c1x1_*_cooperative_tma", 100, 100), ("bf16_*_tn_128x128x64_c2x1_*_pingpong_tma", 129, 100)):
+        assert hopper_gemm.check(hopper_gemm.kernels(glob)[0].name, m, n, 200, seeds=6).ok

@@ -54,6 +54,25 @@ def test_others_begin_with_the_first_block(m, sm_count, options):
     assert tiles_agree(m, COOPERATIVE, sm_count, **options)
 
 
+def test_exchanged_products_begin_with_the_first_block():
+    """There the columns of the kernel's tiles are the caller's rows, which are all summed alike."""
+    a, b = twice(8 * TILE).t(), fp8(100, 8 * TILE).t()
+    out = torch.zeros(100, 2 * TILE).t()
+    with hopper_gemm.emulator(sm_count=4):
+        matmul(a, b, out=out, out_dtype=torch.float32, config=COOPERATIVE)
+    assert Reference(a, b).problem_with(out) == "" and same_bits(out[:TILE], out[TILE:])
+
+
+def test_slices_and_a_single_tile_begin_with_the_first_block():
+    def rasters(n: int, k: int) -> set[tuple[str, bool]]:
+        problem = Problem(100, n, k, "e4m3", "bf16", ("k",), ("k",))
+        walks = [p.walk for p in explain_problem(problem, Request(), Card()).candidates if p.kernel.turns_when_told]
+        return {(walk.raster, walk.slices > 1) for walk in walks}
+
+    assert ("apart", True) not in rasters(4096, 16384) and any(sliced for _, sliced in rasters(4096, 16384))
+    assert {raster for raster, _ in rasters(64, 4096)} <= {"along_m", "along_n"}
+
+
 def test_kernels_without_promotion_begin_with_the_first_block():
     assert tiles_agree(100, "e4m3_e4m3_f32_tn_128x128x128_c1x1_*_pingpong_tma", use_fast_accum=True)
 

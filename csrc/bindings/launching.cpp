@@ -7,13 +7,14 @@
 
 #include "runtime.h"
 #include "stream.h"
+#include "text.h"
 
 namespace hopper_gemm {
 
 LaunchOptions options_of(int raster, int group, int max_ctas, int slices, bool static_b, bool exchanged) {
-  return {.raster = raster == 2   ? Raster::apart
-                    : raster == 1 ? Raster::along_n
-                                  : Raster::along_m,
+  if (raster < 0 || raster > static_cast<int>(Raster::apart))
+    throw Error(Error::Kind::value, text("raster is ", raster, ": expected 0 (along_m), 1 (along_n) or 2 (apart)"));
+  return {.raster = static_cast<Raster>(raster),
           .group = group,
           .max_ctas = max_ctas,
           .slices = slices,

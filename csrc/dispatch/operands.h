@@ -27,8 +27,8 @@ template <class Encode>
 void encode_operands(GemmParams& params, const KernelConfig& config, const Problem& problem, Encode&& encode) {
   params.a_map = encode(a_map_spec(config, problem, whole_box_rows(a_tile(config), config.a_sharers())));
   params.b_map = encode(b_map_spec(config, problem, whole_box_rows(b_tile(config), config.b_sharers())));
-  if (params.a_edge.missing_bytes > 0) params.a_edge_map = encode(a_map_spec(config, problem, params.a_edge.rows));
-  if (params.b_edge.missing_bytes > 0) params.b_edge_map = encode(b_map_spec(config, problem, params.b_edge.rows));
+  if (params.a_edge.exist()) params.a_edge_map = encode(a_map_spec(config, problem, params.a_edge.rows));
+  if (params.b_edge.exist()) params.b_edge_map = encode(b_map_spec(config, problem, params.b_edge.rows));
 }
 
 }  // namespace hopper_gemm

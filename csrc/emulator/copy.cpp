@@ -36,9 +36,11 @@ Origin origin_of(const void* source, uint32_t valid_bytes) {
 
 void leave_undefined(void* shared, int bytes, Line line) {
   if (bytes <= 0) return;
-  Cta& cta = *self().cta;
+  Thread& thread = self();
+  Cta& cta = *thread.cta;
   const uint32_t address = window_address(cta, shared, "leave_undefined", line);
-  cta.shadow.leave_undefined((address - kSharedStart) / 16, static_cast<uint32_t>(bytes) / 16);
+  cta.shadow.leave_undefined((address - kSharedStart) / 16, static_cast<uint32_t>(bytes) / 16,
+                             access(Access::By::store, thread, line, {}), thread.clock);
   std::memset(shared_bytes_at(cta, address), 0xFF, bytes);  // NaNs, but for integers
 }
 

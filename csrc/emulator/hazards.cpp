@@ -122,9 +122,13 @@ void SharedShadow::generic_write(uint32_t unit, uint32_t index, const Clock& clo
   mark_unfenced(unit);
 }
 
-void SharedShadow::leave_undefined(uint32_t unit, uint32_t count) {
-  const uint32_t index = add({});  // an access that has always been over
-  for (uint32_t i = unit; i < unit + count; ++i) set_writer(units_[i], index), origins_[i] = {};
+void SharedShadow::leave_undefined(uint32_t unit, uint32_t count, const Access& access, const Clock& clock) {
+  const uint32_t index = add(access);  // which is over at once, for everyone
+  for (uint32_t i = unit; i < unit + count; ++i) {
+    check_overwrite(i, index, clock);
+    set_writer(units_[i], index);
+    origins_[i] = {};
+  }
 }
 
 void SharedShadow::mark_unfenced(uint32_t unit) { units_[unit].unfenced = true; }

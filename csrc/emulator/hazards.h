@@ -49,7 +49,7 @@ class SharedShadow {
   const Origin& origin(uint32_t unit) const { return origins_[unit]; }
 
   // Nothing will write them, and whoever reads them may.
-  void leave_undefined(uint32_t unit, uint32_t count);
+  void leave_undefined(uint32_t unit, uint32_t count, const Access& access, const Clock& clock);
   // Writes through the generic proxy: at once, or (cp.async) complete at the writer's wait.
   void generic_write(uint32_t unit, uint32_t index, const Clock& clock);
   void mark_unfenced(uint32_t unit);

@@ -54,8 +54,8 @@ void check_start(const TensorMapSpec& spec, int c0, int c1, bool is_store, Line 
 // A load may come before the wait for the previous grid if the launch promises that nothing still writes what it reads.
 void check_load_order(const TensorMap& map, Line line) {
   const GemmParams& params = machine->params;
-  const bool static_a = params.static_operand == StaticOperand::a && &map == &params.a_map;
-  const bool static_b = params.static_operand == StaticOperand::b && &map == &params.b_map;
+  const bool static_a = params.static_operand == StaticOperand::a && (&map == &params.a_map || &map == &params.a_edge_map);
+  const bool static_b = params.static_operand == StaticOperand::b && (&map == &params.b_map || &map == &params.b_edge_map);
   if (!static_a && !static_b) return check_grid_order("tma_load", line);
   if (self().previous_grid_awaited) return;
   machine->early_a += static_a;

@@ -77,9 +77,9 @@ struct EmulatedGemm {
     const OperandTile a_of = a_tile(c), b_of = b_tile(c);
     params.a_map = operand_map(a_of, whole_box_rows(a_of, c.a_sharers()), aligned(a), shape.m, shape.k, a_pitch);
     params.b_map = operand_map(b_of, whole_box_rows(b_of, c.b_sharers()), aligned(b), shape.n, shape.k, b_pitch);
-    if (params.a_edge.rows > 0)
+    if (params.a_edge.exist())
       params.a_edge_map = operand_map(a_of, params.a_edge.rows, aligned(a), shape.m, shape.k, a_pitch);
-    if (params.b_edge.rows > 0)
+    if (params.b_edge.exist())
       params.b_edge_map = operand_map(b_of, params.b_edge.rows, aligned(b), shape.n, shape.k, b_pitch);
     if (params.store == Store::tma)
       params.out_map = emulator::encode_tensor_map({params.out,

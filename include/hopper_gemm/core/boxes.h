@@ -13,8 +13,8 @@
 
 namespace hopper_gemm {
 
-// Boxes of few rows stay whole: those of 64 x 16 tiles were up to 10% slower with 1 to 4 rows, at best 2% faster.
-constexpr int kWholeBoxRows = 16;
+// Boxes of tiles of few rows stay whole: those of 64 x 16 tiles were up to 10% slower with 1 to 4 rows, at best 2% faster.
+constexpr int kWholeTileRows = 16;
 constexpr int kAtomRows = 8;  // after which a swizzle pattern begins again: slices begin there
 
 // Of a whole tile: its rows, or those of the slice that each CTA loads which shares the operand with others.
@@ -23,7 +23,7 @@ constexpr int whole_box_rows(const OperandTile& tile, int sharers) { return tile
 // Of the last of the tiles along `mn` rows of the operand.
 constexpr EdgeBoxes edge_boxes(const OperandTile& tile, int sharers, int64_t mn) {
   const int whole = whole_box_rows(tile, sharers), left = static_cast<int>(mn % tile.rows());
-  if (tile.major == Major::mn || tile.rows() <= kWholeBoxRows || left == 0) return {};
+  if (tile.major == Major::mn || tile.rows() <= kWholeTileRows || left == 0) return {};
   const int rows = sharers == 1 ? left : round_up(ceil_div(left, sharers), kAtomRows);
   if (rows == whole) return {};
   return {static_cast<int>(mn / tile.rows()), rows, sharers * (whole - rows) * tile.span_bytes() * tile.boxes()};

@@ -25,6 +25,7 @@ struct EdgeBoxes {
   int first_tile = INT_MAX;  // tiles from here on have them: the last one, and tiles beyond it that fill up a cluster
   int rows = 0;
   int missing_bytes = 0;  // of a stage: what they do not load
+  constexpr bool exist() const { return missing_bytes > 0; }
 };
 
 struct GemmParams {

@@ -16,8 +16,8 @@ HG_DEVICE void set_up(const Context<K>& context) {
     if (context.warpgroup == 0 && context.warp == 0 && arch::elect_one()) {
       arch::tma_prefetch(context.params.a_map);
       arch::tma_prefetch(context.params.b_map);
-      if (context.params.a_edge.missing_bytes > 0) arch::tma_prefetch(context.params.a_edge_map);
-      if (context.params.b_edge.missing_bytes > 0) arch::tma_prefetch(context.params.b_edge_map);
+      if (context.params.a_edge.exist()) arch::tma_prefetch(context.params.a_edge_map);
+      if (context.params.b_edge.exist()) arch::tma_prefetch(context.params.b_edge_map);
       TmaRing<K>::init(context.shared);
       if constexpr (c.is_pingpong()) Order<K>::init(context.shared);
       arch::barrier_init_fence();

@@ -2,7 +2,7 @@
 //
 //   barrier   who arrives                                              how many             who waits
 //   full[s]   the loading thread of this CTA (arrive.expect_tx of the  1 + loaded bytes     every consumer warp
-//             whole stage, its peers' multicast slices included)
+//             stage's loads, its peers' multicast slices included)
 //   empty[s]  each consumer warp of every CTA this CTA multicasts      4 x consumers x      the loading thread
 //             into (its cluster row and column, itself once)           (cm + cn - 1)
 //             [pingpong: one warpgroup consumes a stage, so 4 x 1 x ...]
