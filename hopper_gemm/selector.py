@@ -98,10 +98,13 @@ def corrected(prediction: Prediction) -> Prediction:
 def static_gain_us(prediction: Prediction, card: Card, model: Mapping[str, Any]) -> float:
     """What a kernel saves in a chain of products whose right operands are static: its rings are filled while the kernel before
     still runs. Where CTAs share an SM or are not all resident at once, those of the kernel after it come in between, which
-    costs more than that saves (docs/notes/small_and_decode.md).
+    costs more than that saves (docs/notes/small_and_decode.md). A kernel of one tile a CTA that shares K with no other saved 0.35 us
+    where a persistent one saved 0.81 (16 x 6144 x 4096, benchmarks/results/static_weights.json); slices, which are summed by a
+    launch in between, were not measured.
     """
     kernel, constants = prediction.kernel, model["static"]
-    if kernel.schedule is Schedule.MULTISTAGE or prediction.problem.packs[0 if prediction.problem.swapped else 1]:
+    packed = prediction.problem.packs[0 if prediction.problem.swapped else 1]
+    if kernel.schedule is Schedule.MULTISTAGE or packed or prediction.walk.slices > 1:
         return 0.0
     resident = prediction.tiles / prediction.waves
     if not kernel.schedule.is_persistent and (prediction.waves > 1 or resident > card.sm_count):
@@ -109,7 +112,8 @@ def static_gain_us(prediction: Prediction, card: Card, model: Mapping[str, Any])
     ctas = prediction.tiles / max(prediction.waves, 1.0)
     rows = kernel.tile[0 if prediction.problem.swapped else 1]
     prefetched = ctas * kernel.stages * rows * kernel.tile[2] * prediction.problem.element_bytes
-    return float(min(constants["overlap_us"], prefetched / model["hbm_bytes_per_us"]))
+    saved = float(min(constants["overlap_us"], prefetched / model["hbm_bytes_per_us"]))
+    return saved if kernel.schedule.is_persistent or kernel.cluster_k > 1 else float(constants["one_tile"]) * saved
 
 
 def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> Prediction:
