@@ -272,4 +272,6 @@ def test_weights_that_are_static_ask_for_kernels_that_leave_the_next_one_its_pla
         assert (n, k) == (8192, 8192) or not alone.kernel.schedule.is_persistent, (n, k)
         assert invariant.kernel == invariant_alone.kernel, "the kernel of batch-invariant products does not depend on the promise"
     _, static, *_ = plans(16, 4096, 14336)
+    shipped = make_plan(Problem(16, 4096, 14336, "bf16", "bf16", ("k",), ("k",)), Request(), all_kernels(), Card()).chosen
+    assert static.kernel == shipped.kernel, "the one that is measured to be the fastest alone"
     assert static.kernel.cluster_k == 2 and static.walk.slices == 1 and static.waves <= 1

@@ -1,6 +1,6 @@
 // How many rows of an operand TMA loads at a time.
 //
-// A row beyond the edge, which becomes zeros, takes TMA about six times as long as one that exists: with tiles of 128 x 128 and
+// A row beyond the edge, which becomes zeros, takes TMA several times as long as one that exists: with tiles of 128 x 128 and
 // 64 rows of activations an fp8 product took 35.7 us, with boxes of 64 rows 18.1 (64 x 14336 x 4096, H200,
 // benchmarks/results/boxes.json). So the boxes of the last tile have no more rows than are left, and a tensor map of their own.
 // What lies behind them in a stage is not written; it is multiplied for rows or columns of the tile that nobody stores.
