@@ -20,6 +20,8 @@ struct SliceLoad {
   static constexpr KernelConfig c = K::config;
   static_assert(c.mma_registers() == 4, "a thread has two rows of two columns");
 
+  static constexpr int kMany = 16, kFew = 8;  // slices whose loads are in flight together
+
   const float* at[4];  // this thread's elements in the first slice
   bool inside[4];
 
@@ -39,9 +41,25 @@ struct SliceLoad {
   HG_DEVICE void add(Accumulator<K>& acc, int slices, int64_t stride) const {
     HG_UNROLL for (int i = 0; i < 4; ++i)
       acc.d[0][i] = 0;
-    HG_UNROLL_8 for (int slice = 0; slice < slices; ++slice) {
+    int slice = 0;
+    for (; slices - slice > kFew; slice += kMany)
+      add_next<kMany>(acc, slice, slices, stride);
+    if (slice < slices) add_next<kFew>(acc, slice, slices, stride);
+  }
+
+ private:
+  // All loads before the first sum, however many there are: where a loop of single loads was left over, each took another
+  // 0.2 us (H200). A sum that began at +0 is not changed by the zeros of slices that there are not.
+  template <int kCount>
+  HG_DEVICE void add_next(Accumulator<K>& acc, int first, int slices, int64_t stride) const {
+    float found[kCount][4];
+    HG_UNROLL for (int s = 0; s < kCount; ++s) {
       HG_UNROLL for (int i = 0; i < 4; ++i)
-        if (inside[i]) acc.d[0][i] += arch::load_global(at[i] + slice * stride);
+        found[s][i] = arch::load_global_if(at[i] + (first + s) * stride, inside[i] && first + s < slices);
+    }
+    HG_UNROLL for (int s = 0; s < kCount; ++s) {
+      HG_UNROLL for (int i = 0; i < 4; ++i)
+        acc.d[0][i] += found[s][i];
     }
   }
 };
@@ -52,10 +70,11 @@ add_slices_kernel(HG_PARAM(GemmParams) params) {
   constexpr KernelConfig c = K::config;
   const auto context = Context<K>::make(params);
   const Tile tile = StaticWalk<K>::start(params).tile(context);
+  const auto load = SliceLoad<K>::make(context, tile.m * c.tile_m, tile.n * c.tile_n);
   arch::wait_for_previous_grid();  // nothing above touches global memory
   arch::allow_next_grid();
   Accumulator<K> acc;
-  SliceLoad<K>::make(context, tile.m * c.tile_m, tile.n * c.tile_n).add(acc, params.k, params.a_batch);
+  load.add(acc, params.k, params.a_batch);
   Epilogue<K>::make(context).store(acc, tile.m * c.tile_m, tile.n * c.tile_n, tile.batch);
 }
 
