@@ -41,7 +41,7 @@ FITTED = [
     "edge_row_cycles", "ragged_row_cycles", "softness", "load_latency_cycles", "step_cycles", "l2_zeros", "zero_tail",
     "prologue_cycles.multistage", "prologue_cycles.tma", "prologue_cycles.warp_specialized", "prologue_cycles.cooperative", "prologue_cycles.pingpong",
     "epilogue_cycles", "rows_cycles", "store_bytes_per_cycle.tma", "store_bytes_per_cycle.rows", "store_bytes_per_cycle.direct", "narrow_panel_power", "hbm_bytes_per_us",
-    "hbm_bytes_per_cycle_sm", "overlap_loss", "launch_us", "cluster_us", "slice_sum.launch_us", "slice_sum.eight_us", "slice_sum.bytes_per_us",
+    "hbm_bytes_per_cycle_sm", "overlap_loss", "launch_us", "cluster_us", "slice_sum.launch_us", "slice_sum.round_us", "slice_sum.single_us", "slice_sum.bytes_per_us",
     "pack_launch_us", "pack_transposed_factor",
 ]  # fmt: skip
 PRIOR = 0.25  # how far a constant may move in one fit, as a standard deviation of its logarithm
@@ -111,7 +111,7 @@ class Fit:
         return np.array(found)
 
     def estimate(self, t: Timed, model: dict[str, Any]) -> Estimate:
-        return Estimate(t.case.problem().for_output(t.kernel.output), t.kernel, self.card, model, t.slices, t.clips)
+        return Estimate(t.case.problem().for_output(t.kernel.output), t.kernel, self.card, model, t.slices, t.clips, t.sums)
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
         factors = x[len(FITTED) :] + np.log([self.start["factor"][part].get(name, 1.0) for part, name in self.factors])

@@ -25,7 +25,7 @@ from hopper_gemm.bench.operands import Operands
 from hopper_gemm.bench.runner import floor_us, write_json
 from hopper_gemm.bench.suites import Case
 from hopper_gemm.errors import HopperGemmError
-from hopper_gemm.tiling import CLIPS
+from hopper_gemm.tiling import CLIPS, SUMS
 
 RESULT = Path(__file__).with_name("results") / "selector.json"
 LARGEST = 16384
@@ -128,7 +128,7 @@ def main() -> int:
     options = parser.parse_args()
     measure.GRAPH_US = 500.0  # hundreds of graphs are captured for each shape
     cases = draw_shapes(options.shapes, options.seed)
-    result: dict[str, Any] = {**environment("sustained"), "seed": options.seed, "clips": CLIPS, "notes": [], "summary": {}, "rows": []}
+    result: dict[str, Any] = {**environment("sustained"), "seed": options.seed, "clips": CLIPS, "sums": SUMS, "notes": [], "summary": {}, "rows": []}
 
     def note(text: str) -> None:
         result["notes"].append(text)

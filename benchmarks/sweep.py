@@ -1,11 +1,11 @@
 """Times every kernel of the build on many shapes: what hopper_gemm/model.json is fitted to and tiles are chosen by.
 
     python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16]
-                               [--rows 32 [--layout nt]] [--packed]
+                               [--rows 1:32] [--depth 1536:16384] [--layout nt] [--packed]
 
 Shapes: a suite, and random ones, drawn as benchmarks/selector.py draws its own (nothing is fitted to those of its last seed),
 but with rows that kernels read in place; or, with `--packed`, only those that are packed, which is timed with the kernel; or,
-with `--rows`, only those of that many rows at most, in one layout.
+with `--rows` and `--depth`, only those with M and K in a range, in one layout.
 For each shape all kernels take part in short interleaved rounds with the walk the model picks, those with few tiles also
 with K cut into slices; the fastest ten follow in longer rounds, because a card at its power limit ranks them differently.
 The fastest forty are recorded, but for those that take SLOW times the fastest.
@@ -29,13 +29,14 @@ from hopper_gemm.bench.suites import Case, load_suite
 from hopper_gemm.device import card_of
 from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import Prediction, load_model, predict
-from hopper_gemm.tiling import CLIPS
+from hopper_gemm.tiling import CLIPS, SUMS
 from selector import draw_shapes
 
 SHORT, LONG = 0.06, 0.3  # of a round of 25 ms
 ROUNDS = 3
 FINALISTS, RECORDED, SLOW = 10, 40, 1.6
 LARGEST_FLOOR_US = 1500.0
+EVERY = range(1, 1 << 31)
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
@@ -50,10 +51,16 @@ def random_cases(count: int, seed: int, dtype: str = "bf16", packed: bool = Fals
     return [case for case in dict.fromkeys(whole_k) if floor_us(case, "sustained") <= LARGEST_FLOOR_US]
 
 
-def few_rows(rows: int, count: int, seed: int, dtype: str, layout: str) -> list[Case]:
-    """Of the same shapes, those of at most `rows` rows that kernels read in place in a layout."""
+def within(rows: range, depth: range, count: int, seed: int, dtype: str, layout: str) -> list[Case]:
+    """Of the same shapes, those with M and K in these ranges that kernels read in place in a layout."""
     drawn = (replace(case, layout=layout) for case in random_cases(64 * count, seed, dtype))
-    return [case for case in drawn if case.m <= rows and not any(case.problem().packs)][:count]
+    return [case for case in drawn if case.m in rows and case.k in depth and not any(case.problem().packs)][:count]
+
+
+def extents(text: str) -> range:
+    """ "8:64": from 8 to 64."""
+    low, high = map(int, text.split(":"))
+    return range(low, high + 1)
 
 
 def whole(case: Case) -> int:
@@ -89,18 +96,20 @@ def main() -> None:
     parser.add_argument("--dtype", default="bf16", help="of bf16, fp16, tf32, fp8, fp8_fast, int8")
     alone = parser.add_mutually_exclusive_group()
     alone.add_argument("--packed", action="store_true", help="random shapes that have to be packed, instead of a suite and others")
-    alone.add_argument("--rows", type=int, default=0, help="random shapes of at most that many rows, instead of a suite and others")
-    parser.add_argument("--layout", default="tn", choices=("tn", "tt", "nn", "nt"), help="of the shapes of --rows")
+    alone.add_argument("--rows", type=extents, default=EVERY, help="random shapes with M from:to, instead of a suite and others")
+    parser.add_argument("--depth", type=extents, default=EVERY, help="the same of K")
+    parser.add_argument("--layout", default="tn", choices=("tn", "tt", "nn", "nt"), help="of the shapes of --rows and --depth")
     options = parser.parse_args()
     dtypes = options.dtype.split(",")
-    suite = [] if options.packed or options.rows else load_suite(options.suite, dtypes=dtypes)
+    ranged = (options.rows, options.depth) != (EVERY, EVERY)
+    suite = [] if options.packed or ranged else load_suite(options.suite, dtypes=dtypes)
     cases = [c for c in suite if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
     for dtype in dtypes:
-        if options.rows:
-            cases += few_rows(options.rows, options.random, options.seed, dtype, options.layout)
+        if ranged:
+            cases += within(options.rows, options.depth, options.random, options.seed, dtype, options.layout)
         else:
             cases += random_cases(options.random, options.seed, dtype, options.packed)
-    result = {**environment("sweep"), "seed": options.seed, "clips": CLIPS, "rows": []}
+    result = {**environment("sweep"), "seed": options.seed, "clips": CLIPS, "sums": SUMS, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)
     for case in cases:

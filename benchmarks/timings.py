@@ -12,7 +12,7 @@ from hopper_gemm.bench.suites import Case
 from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import Kernel
 from hopper_gemm.selector import load_model
-from hopper_gemm.tiling import CLIPS
+from hopper_gemm.tiling import CLIPS, SUMS
 from hopper_gemm.walk import slicings
 
 FASTEST = 12  # of a shape count in a row without sustained times
@@ -30,6 +30,7 @@ class Timed:
     slices: int
     us: float
     clips: int = CLIPS  # whether rows beyond the edge were loaded
+    sums: int = SUMS  # how slices were summed
 
 
 def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
@@ -56,7 +57,8 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
             found = [tuple(entry) for entry in row["kernels"][:FASTEST]]
             if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
                 continue
-        timed = [Timed(case, kernels[prefix + name], int(s), us, result.get("clips", 0)) for name, s, us in found if prefix + name in kernels]
+        versions = result.get("clips", 0), result.get("sums", 0)
+        timed = [Timed(case, kernels[prefix + name], int(s), us, *versions) for name, s, us in found if prefix + name in kernels]
         if len(timed) > 1:
             shapes.append(timed)
     return shapes

@@ -129,11 +129,16 @@ class Estimate(Tiling):
 
     @property
     def sum_us(self) -> float:
-        """The launch that adds up the slices, eight at a time."""
+        """The launch that adds up the slices: in rounds of 4, 8 or 16 that are loaded together (slices_at_once of
+        include/hopper_gemm/core/slice_sum.h)."""
         if self.slices == 1:
             return 0.0
         model, written = self.model["slice_sum"], 4 * self.slices * self.problem.m * self.problem.n
-        return float(model["launch_us"] + model["eight_us"] * -(-self.slices // 8) + written / model["bytes_per_us"])
+        rounds, singles = -(-self.slices // (4 if self.slices <= 4 else 8 if self.slices <= 8 else 16)), 0
+        if self.sums == 0:
+            rounds, singles = divmod(self.slices, 8)
+        waits = model["round_us"] * rounds + model["single_us"] * singles
+        return float(model["launch_us"] + waits + written / model["bytes_per_us"])
 
     @property
     def packing_us(self) -> float:

@@ -54,13 +54,13 @@ def _decode(schedule, tile_m, tile_n, stages, *, build=kernel, layouts=_LINEAR, 
 _SIXTEEN_BIT = _flat(
     [
         kernel("multistage", 64, 64, 5),
-        _bf16("multistage", 128, 256, 4),
+        _bf16("multistage", 128, 256, 4, layouts=_LINEAR),
         kernel("tma", 64, 128, 7),
         _bf16("tma", 128, 256, 4),
         kernel("warp_specialized", 64, 64, 10),
         _bf16("warp_specialized", 64, 64, 4, layouts=_LINEAR),  # short K: more CTAs on an SM
         kernel("warp_specialized", 64, 128, 7),
-        _bf16("warp_specialized", 128, 256, 4),
+        _bf16("warp_specialized", 128, 256, 4, layouts=_LINEAR),
         kernel("cooperative", 128, 128, 6),
         kernel("cooperative", 128, 256, 4),
         kernel("pingpong", 64, 128, 8, cluster=(2, 1)),
@@ -68,11 +68,8 @@ _SIXTEEN_BIT = _flat(
         kernel("pingpong", 128, 128, 6, cluster=(1, 2)),
         kernel("pingpong", 128, 192, 4),
         # widths between the powers of two, where they divide the wave better
-        *[
-            build("cooperative", 128, n, s, layouts=layouts)
-            for build, layouts in ((_bf16, _B_IS_K_MAJOR), (kernel, _LINEAR))
-            for n, s in ((144, 5), (160, 5), (192, 5), (224, 4))
-        ],
+        _bf16("cooperative", 128, 192, 5, layouts=_B_IS_K_MAJOR),
+        *[kernel("cooperative", 128, n, s, layouts=_LINEAR) for n, s in ((144, 5), (160, 5), (192, 5), (224, 4))],
         *[
             build("pingpong", 128, n, s, cluster=(2, 1), layouts=layouts)
             for build, layouts in ((_bf16, _B_IS_K_MAJOR), (kernel, _LINEAR))
@@ -111,6 +108,12 @@ _SIXTEEN_BIT = _flat(
         *[_decode("pingpong", 64, n, s, build=_bf16, tile_k=64) for n, s in ((96, 8), (128, 7))],
         _decode("warp_specialized", 64, 96, 8, build=_bf16, tile_k=64, cluster=(4, 1)),
         *[_decode("cooperative", 128, n, s, build=_bf16, tile_k=64) for n, s in ((96, 6), (160, 5))],
+        # K up to 32: boxes no longer than that, for what TMA fills with zeros takes longer than what exists
+        *[kernel(*tile, tile_k=16, layouts=_LINEAR) for tile in (("warp_specialized", 64, 128, 3), ("cooperative", 128, 256, 4))],
+        *[_bf16(*tile, tile_k=16, layouts=_LINEAR) for tile in (("warp_specialized", 128, 64, 3), ("pingpong", 192, 128, 4))],
+        _bf16("pingpong", 128, 128, 4, tile_k=32, layouts=_LINEAR),
+        *[_decode(s, m, n, 4, build=_bf16, tile_k=16) for s, m, n in (("warp_specialized", 64, 32), ("pingpong", 64, 128))],
+        _decode("cooperative", 128, 160, 4, build=_bf16, tile_k=16),
         # fp16 accumulation: few tiles split K, which also shortens the chains that lose bits
         _fp16_sums("cooperative", 256, 256, 3),
         _fp16_sums("warp_specialized", 64, 64, 4, tile_k=128, store="direct", cluster_k=4),
@@ -241,8 +244,8 @@ CANDIDATES = _flat(
         *[_decode(schedule, 64, 16, s, build=_bf16, tile_k=256) for schedule, s in (("pingpong", 5), ("warp_specialized", 4))],
         _decode("warp_specialized", 64, 16, 6, build=_bf16, store="direct", cluster_k=4),
         *[_decode("warp_specialized", 64, n, 6, build=_bf16, store="direct", cluster_k=2) for n in (8, 32)],
-        _bf16("cooperative", 256, 192, 3, layouts=_LINEAR),
-        _bf16("cooperative", 192, 192, 4, layouts=_LINEAR),
+        *[_bf16("cooperative", m, 192, s, layouts=_LINEAR) for m, s in ((256, 3), (192, 4))],
+        *[_bf16(*tile, tile_k=16, layouts=LAYOUTS) for tile in (("warp_specialized", 64, 128, 3), ("cooperative", 128, 256, 4))],
         *[_bf16("warp_specialized", 128, 128, s, store="direct", cluster_k=k, layouts=("tn", "nt")) for s, k in ((5, 2), (5, 4))],
         *[
             _bf16("warp_specialized", 128, n, s, store="direct", cluster_k=2, layouts=("tn", "nt"))

@@ -74,11 +74,11 @@ def rank(
     def us(p: Prediction) -> float:
         return p.us - (static_gain_us(p, card, model) if static_b else 0.0)
 
-    predictions = [predict(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
-    reach = CORRECTED * min((p.us for p in predictions), default=0.0)
-    predictions = [corrected(p) if p.us <= reach else p for p in predictions]
+    ways = [in_slices(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
+    reach = CORRECTED * min((p.us for of_kernel in ways for p in of_kernel), default=0.0)
     wanted = wanted_parts(problem, card)
-    return sorted(predictions, key=lambda p: (p.parts < wanted, round(us(p), 3), p.kernel.id))
+    best = [fastest([corrected(p) if p.us <= reach else p for p in of_kernel], wanted) for of_kernel in ways]
+    return sorted(best, key=lambda p: (p.parts < wanted, round(us(p), 3), p.kernel.id))
 
 
 def wanted_parts(problem: Problem, card: Card) -> int:
@@ -118,14 +118,25 @@ def static_gain_us(prediction: Prediction, card: Card, model: Mapping[str, Any])
 
 def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> Prediction:
     """The modelled time of `kernel` on `problem`, given as the kernel sees it, with the best number of slices of K."""
+    return fastest(in_slices(problem, kernel, card, model), wanted_parts(problem, card))
+
+
+def fastest(predictions: Iterable[Prediction], wanted: int) -> Prediction:
+    """Of a kernel's numbers of slices: those that make `wanted` parts first, few rather than many."""
+    return min(predictions, key=lambda p: (p.parts < wanted, round(p.us, 3), p.walk.slices))
+
+
+def in_slices(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> list[Prediction]:
+    """The modelled times of `kernel` on `problem`, given as the kernel sees it, with K whole and in numbers of slices."""
     whole = Estimate(problem, kernel, card, model)
-    slicings_of = slicings(problem, kernel, whole.tiles, whole.sms)
-    estimates = [whole, *(Estimate(problem, kernel, card, model, slices) for slices in slicings_of[1:])]
-    wanted = wanted_parts(problem, card)
-    estimate = min(estimates, key=lambda e: (e.slices * kernel.cluster_k < wanted, round(e.us, 3), e.slices))
+    numbers = slicings(problem, kernel, whole.tiles, whole.sms)
+    return [_prediction(whole if slices == 1 else replace(whole, slices=slices)) for slices in numbers]
+
+
+def _prediction(estimate: Estimate) -> Prediction:
     return Prediction(
-        kernel=kernel,
-        problem=problem,
+        kernel=estimate.kernel,
+        problem=estimate.problem,
         walk=estimate.walk,
         us=estimate.us,
         tiles=estimate.tiles,

@@ -18,6 +18,7 @@ SM_SHARED_BYTES = 228 * 1024  # of one SM; every resident CTA takes 1 KB more th
 SM_THREADS = 2048
 SM_REGISTERS = 65536
 CLIPS = 2  # boxes of TMA at the edge, as results record it: 0 in those of before any were clipped, 1 where single tiles alone were
+SUMS = 1  # how slices are summed, the same: 0 where those that rounds of eight leave over came one by one
 WHOLE_TILE_ROWS, ATOM_ROWS = 16, 8  # kWholeTileRows and kAtomRows of include/hopper_gemm/core/boxes.h
 
 
@@ -68,6 +69,7 @@ class Tiling:
     model: Mapping[str, Any]
     slices: int = 1  # of K, in memory
     clips: int = CLIPS
+    sums: int = SUMS
 
     @cached_property
     def tiles_m(self) -> int:

@@ -94,12 +94,14 @@ def test_a_sweep_of_what_has_to_be_packed():
         assert slices == {1} and sweep.slicings(case, 1) == [1], "by name they run as the sweep says"
 
 
-def test_a_sweep_of_few_rows_takes_those_alone():
+def test_a_sweep_of_some_rows_and_depths_takes_those_alone():
     sweep = load_program("sweep")
     for layout in ("tn", "nt"):
-        cases = sweep.few_rows(32, 20, 106, "bf16", layout)
+        cases = sweep.within(sweep.extents("1:32"), sweep.EVERY, 20, 106, "bf16", layout)
         assert len(set(cases)) == 20 and all(case.m <= 32 and case.layout == layout for case in cases)
         assert any(case.n > 1000 for case in cases) and not any(any(case.problem().packs) for case in cases)
+    short = sweep.within(sweep.EVERY, sweep.extents("8:64"), 20, 106, "bf16", "tn")
+    assert len(short) == 20 and {8, 64} <= {case.k for case in short} <= set(range(8, 65))
 
 
 def test_the_chosen_kernel_is_compared_with_the_best(library, monkeypatch):

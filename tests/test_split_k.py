@@ -15,7 +15,8 @@ from hopper_gemm.selector import Card, load_model
 from hopper_gemm.walk import slicings
 from tests.support.reference import Reference, same_bits
 
-SHAPES = ((70, 133, 512, 4), (200, 40, 1024, 8), (1, 8, 256, 2), (129, 257, 384, 3))
+# Slices of which 4, 8 or 16 are loaded together, all of them used or not, and some left for another round.
+SHAPES = ((70, 133, 512, 4), (200, 40, 1024, 8), (1, 8, 256, 2), (129, 257, 384, 3), (33, 70, 640, 5), (24, 9, 768, 12), (66, 16, 1296, 18))
 KERNELS = [k for k in _C.kernels() if k["a_type"] == "bf16" and k["emulated"] and k["accumulator"] == "f32"]
 # One kernel of each schedule, layout and output order; kernels that also split K inside a cluster.
 CHOSEN = {(k["schedule"], k["a_major"], k["b_major"], k["output"], k["cluster_k"]): k for k in reversed(KERNELS)}.values()
@@ -56,7 +57,7 @@ def test_the_sum_of_slices_is_exact(kernel):
 
 def test_slices_sum_in_order_whatever_the_interleaving():
     torch.manual_seed(1)
-    kernel = next(iter(CHOSEN))
+    kernel = next(k for k in CHOSEN if k["a_major"] == k["b_major"] == "k")
     a, b, exchanged = operands(kernel, 100, 72, 512)
     a, b = torch.randn_like(a.float()).to(a.dtype), torch.randn_like(b.float()).to(b.dtype)
     if kernel["a_major"] != "k":

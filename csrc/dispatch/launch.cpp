@@ -62,7 +62,7 @@ struct SliceSumLaunch {
   GemmParams params;
 };
 SliceSumLaunch slice_sum(const Problem& whole, const Problem& slices) {
-  const KernelEntry& entry = slice_sum_entry(whole.out_order);
+  const KernelEntry& entry = slice_sum_entry(whole.out_order, static_cast<int>(slices.batches));
   Plan plan = make_plan(entry.config, whole, {}, Store::direct, [] { return 1; });
   plan.shape.shared_bytes = 0;
   GemmParams params = make_params(entry.config, whole, plan.order, Store::direct);

@@ -20,5 +20,5 @@ Footprint::Footprint(std::string, const void*, int, const std::vector<Dimension>
 
 namespace hopper_gemm::emulated {
 PackFunction pack_function(int) { emulator::refuse(); }
-EmulatedFunction add_slices_function(OutputOrder) { return nullptr; }
+EmulatedFunction add_slices_function(OutputOrder, int) { return nullptr; }
 }  // namespace hopper_gemm::emulated

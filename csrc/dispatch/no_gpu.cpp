@@ -27,7 +27,7 @@ void arm_watchdog(int) { refuse(); }
 }  // namespace gpu
 
 namespace compiled {
-const void* add_slices_function(OutputOrder) { return nullptr; }
+const void* add_slices_function(OutputOrder, int) { return nullptr; }
 }  // namespace compiled
 
 DeviceInfo device_info(int) {

@@ -1,6 +1,8 @@
 // Problem -> its slices.
 #include "split_k.h"
 
+#include <map>
+
 #include "problem_error.h"
 #include "text.h"
 
@@ -11,14 +13,17 @@ int64_t workspace_pitch(const Problem& p) { return (p.stored_columns() + 3) / 4 
 
 }  // namespace
 
-const KernelEntry& slice_sum_entry(OutputOrder order) {
-  static const KernelEntry entries[] = {
-      {"add_slices_row_major", slice_sum_config(OutputOrder::row_major),
-       compiled::add_slices_function(OutputOrder::row_major), emulated::add_slices_function(OutputOrder::row_major), false},
-      {"add_slices_column_major", slice_sum_config(OutputOrder::column_major),
-       compiled::add_slices_function(OutputOrder::column_major), emulated::add_slices_function(OutputOrder::column_major),
-       false}};
-  return entries[order == OutputOrder::row_major ? 0 : 1];
+const KernelEntry& slice_sum_entry(OutputOrder order, int slices) {
+  const auto entries = [](const char* name, OutputOrder o) {
+    const auto entry = [&](int most) {
+      return KernelEntry{name, slice_sum_config(o), compiled::add_slices_function(o, most),
+                         emulated::add_slices_function(o, most), false};
+    };
+    return std::map<int, KernelEntry>{{4, entry(4)}, {8, entry(8)}, {16, entry(16)}};
+  };
+  static const auto row = entries("add_slices_row_major", OutputOrder::row_major);
+  static const auto column = entries("add_slices_column_major", OutputOrder::column_major);
+  return (order == OutputOrder::row_major ? row : column).at(slices_at_once(slices));
 }
 
 int64_t split_k_bytes(const Problem& p, int slices) {

@@ -1,12 +1,11 @@
-// The kernel that sums slices of K, for the GPU.
+// The kernels that sum slices of K, for the GPU.
 #include "hopper_gemm/kernel/add_slices.h"
 #include "split_k.h"
 
 namespace hopper_gemm::compiled {
 
-const void* add_slices_function(OutputOrder order) {
-  if (order == OutputOrder::row_major) return reinterpret_cast<const void*>(&add_slices_kernel<SliceSum<OutputOrder::row_major>>);
-  return reinterpret_cast<const void*>(&add_slices_kernel<SliceSum<OutputOrder::column_major>>);
+const void* add_slices_function(OutputOrder order, int slices) {
+  return with_slice_sum(order, slices, []<class Sum>(Sum) { return reinterpret_cast<const void*>(&add_slices_kernel<Sum>); });
 }
 
 }  // namespace hopper_gemm::compiled

@@ -1,12 +1,11 @@
-// The kernel that sums slices of K, for the emulator.
+// The kernels that sum slices of K, for the emulator.
 #include "hopper_gemm/kernel/add_slices.h"
 #include "split_k.h"
 
 namespace hopper_gemm::emulated {
 
-EmulatedFunction add_slices_function(OutputOrder order) {
-  if (order == OutputOrder::row_major) return &add_slices_kernel<SliceSum<OutputOrder::row_major>>;
-  return &add_slices_kernel<SliceSum<OutputOrder::column_major>>;
+EmulatedFunction add_slices_function(OutputOrder order, int slices) {
+  return with_slice_sum(order, slices, []<class Sum>(Sum) -> EmulatedFunction { return &add_slices_kernel<Sum>; });
 }
 
 }  // namespace hopper_gemm::emulated

@@ -10,17 +10,30 @@
 
 namespace hopper_gemm {
 
-template <OutputOrder kOrder>
+template <OutputOrder kOrder, int kAtOnce>
 struct SliceSum {
   static constexpr KernelConfig config = slice_sum_config(kOrder);
+  static constexpr int at_once = kAtOnce;
 };
+
+// What `of` makes of the SliceSum for an output and a number of slices.
+template <class F>
+auto with_slice_sum(OutputOrder order, int slices, F&& of) {
+  const auto with = [&]<int kAtOnce>() {
+    return order == OutputOrder::row_major ? of(SliceSum<OutputOrder::row_major, kAtOnce>{})
+                                           : of(SliceSum<OutputOrder::column_major, kAtOnce>{});
+  };
+  switch (slices_at_once(slices)) {
+    case 4: return with.template operator()<4>();
+    case 8: return with.template operator()<8>();
+    default: return with.template operator()<16>();
+  }
+}
 
 template <class K>
 struct SliceLoad {
   static constexpr KernelConfig c = K::config;
   static_assert(c.mma_registers() == 4, "a thread has two rows of two columns");
-
-  static constexpr int kMany = 16, kFew = 8;  // slices whose loads are in flight together
 
   const float* at[4];  // this thread's elements in the first slice
   bool inside[4];
@@ -41,23 +54,20 @@ struct SliceLoad {
   HG_DEVICE void add(Accumulator<K>& acc, int slices, int64_t stride) const {
     HG_UNROLL for (int i = 0; i < 4; ++i)
       acc.d[0][i] = 0;
-    int slice = 0;
-    for (; slices - slice > kFew; slice += kMany)
-      add_next<kMany>(acc, slice, slices, stride);
-    if (slice < slices) add_next<kFew>(acc, slice, slices, stride);
+    for (int slice = 0; slice < slices; slice += K::at_once)
+      add_next(acc, slice, slices, stride);
   }
 
  private:
-  // All loads before the first sum, however many there are: where a loop of single loads was left over, each took another
-  // 0.2 us (H200). A sum that began at +0 is not changed by the zeros of slices that there are not.
-  template <int kCount>
+  // All loads before the first sum, also where fewer slices are left. A sum that began at +0 is not changed by the zeros of slices
+  // that there are not.
   HG_DEVICE void add_next(Accumulator<K>& acc, int first, int slices, int64_t stride) const {
-    float found[kCount][4];
-    HG_UNROLL for (int s = 0; s < kCount; ++s) {
+    float found[K::at_once][4];
+    HG_UNROLL for (int s = 0; s < K::at_once; ++s) {
       HG_UNROLL for (int i = 0; i < 4; ++i)
         found[s][i] = arch::load_global_if(at[i] + (first + s) * stride, inside[i] && first + s < slices);
     }
-    HG_UNROLL for (int s = 0; s < kCount; ++s) {
+    HG_UNROLL for (int s = 0; s < K::at_once; ++s) {
       HG_UNROLL for (int i = 0; i < 4; ++i)
         acc.d[0][i] += found[s][i];
     }
