@@ -56,14 +56,14 @@ _SIXTEEN_BIT = _flat(
         kernel("multistage", 64, 64, 5),
         _bf16("multistage", 128, 256, 4, layouts=_LINEAR),
         kernel("tma", 64, 128, 7),
-        _bf16("tma", 128, 256, 4),
+        _bf16("tma", 128, 256, 4, layouts=_LINEAR),
         kernel("warp_specialized", 64, 64, 10),
         _bf16("warp_specialized", 64, 64, 4, layouts=_LINEAR),  # short K: more CTAs on an SM
         kernel("warp_specialized", 64, 128, 7),
         _bf16("warp_specialized", 128, 256, 4, layouts=_LINEAR),
         kernel("cooperative", 128, 128, 6),
         kernel("cooperative", 128, 256, 4),
-        kernel("pingpong", 64, 128, 8, cluster=(2, 1)),
+        _bf16("pingpong", 64, 128, 8, cluster=(2, 1)),
         _bf16("pingpong", 128, 128, 6),
         kernel("pingpong", 128, 128, 6, cluster=(1, 2)),
         kernel("pingpong", 128, 192, 4),
@@ -81,7 +81,7 @@ _SIXTEEN_BIT = _flat(
         kernel("warp_specialized", 128, 64, 8, layouts=_LINEAR),
         kernel("warp_specialized", 64, 128, 7, cluster=(2, 1), layouts=_LINEAR),
         _bf16("warp_specialized", 128, 64, 8, cluster=(1, 4), layouts=_LINEAR),
-        kernel("pingpong", 64, 128, 8, cluster=(2, 2), layouts=_LINEAR),
+        *[kernel("pingpong", 64, 128, 8, cluster=c, layouts=_LINEAR) for c in ((2, 1), (2, 2))],
         *[kernel("pingpong", 128, 128, 6, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 4))],
         _bf16("cooperative", 256, 128, 4, cluster=(2, 1), layouts=_LINEAR),
         kernel("pingpong", 128, 128, 6, layouts=_LINEAR),
@@ -92,16 +92,11 @@ _SIXTEEN_BIT = _flat(
         *[
             _decode(*tile, build=build, layouts=layouts)
             for build, layouts in ((_bf16, LAYOUTS), (kernel, _LINEAR))
-            for tile in (
-                ("pingpong", 64, 16, 8),
-                ("warp_specialized", 64, 16, 5),
-                ("warp_specialized", 64, 64, 6),
-            )
+            for tile in (("pingpong", 64, 16, 8), ("warp_specialized", 64, 16, 5), ("warp_specialized", 64, 64, 6))
         ],
         _decode("warp_specialized", 128, 16, 6, build=_bf16, layouts=LAYOUTS),
         *[_decode(schedule, m, 16, s, build=_bf16) for schedule, m, s in (("warp_specialized", 64, 4), ("tma", 128, 3))],
-        *[_decode("warp_specialized", 64, n, s) for n, s in ((8, 6), (32, 8))],
-        *[_decode("pingpong", 64, n, 8) for n in (8, 32)],
+        *[_decode(*tile) for n, s in ((8, 6), (32, 8)) for tile in (("warp_specialized", 64, n, s), ("pingpong", 64, n, 8))],
         _decode("warp_specialized", 128, 32, 5),
         *[_decode("warp_specialized", 64, n, 6, store="direct", cluster_k=2) for n in (16, 64)],
         # 65 to 160 rows of activations: all of them beside a few weights, which are read once
@@ -109,7 +104,11 @@ _SIXTEEN_BIT = _flat(
         _decode("warp_specialized", 64, 96, 8, build=_bf16, tile_k=64, cluster=(4, 1)),
         *[_decode("cooperative", 128, n, s, build=_bf16, tile_k=64) for n, s in ((96, 6), (160, 5))],
         # K up to 32: boxes no longer than that, for what TMA fills with zeros takes longer than what exists
-        *[kernel(*tile, tile_k=16, layouts=_LINEAR) for tile in (("warp_specialized", 64, 128, 3), ("cooperative", 128, 256, 4))],
+        *[
+            build(*tile, tile_k=16, layouts=layouts)
+            for build, layouts in ((_bf16, LAYOUTS), (kernel, _LINEAR))
+            for tile in (("warp_specialized", 64, 128, 3), ("cooperative", 128, 256, 4))
+        ],
         *[_bf16(*tile, tile_k=16, layouts=_LINEAR) for tile in (("warp_specialized", 128, 64, 3), ("pingpong", 192, 128, 4))],
         _bf16("pingpong", 128, 128, 4, tile_k=32, layouts=_LINEAR),
         *[_decode(s, m, n, 4, build=_bf16, tile_k=16) for s, m, n in (("warp_specialized", 64, 32), ("pingpong", 64, 128))],
@@ -245,11 +244,9 @@ CANDIDATES = _flat(
         _decode("warp_specialized", 64, 16, 6, build=_bf16, store="direct", cluster_k=4),
         *[_decode("warp_specialized", 64, n, 6, build=_bf16, store="direct", cluster_k=2) for n in (8, 32)],
         *[_bf16("cooperative", m, 192, s, layouts=_LINEAR) for m, s in ((256, 3), (192, 4))],
-        *[_bf16(*tile, tile_k=16, layouts=LAYOUTS) for tile in (("warp_specialized", 64, 128, 3), ("cooperative", 128, 256, 4))],
-        *[_bf16("warp_specialized", 128, 128, s, store="direct", cluster_k=k, layouts=("tn", "nt")) for s, k in ((5, 2), (5, 4))],
         *[
-            _bf16("warp_specialized", 128, n, s, store="direct", cluster_k=2, layouts=("tn", "nt"))
-            for n, s in ((64, 7), (192, 3))
+            _bf16("warp_specialized", 128, n, s, store="direct", cluster_k=k, layouts=("tn", "nt"))
+            for n, s, k in ((64, 7, 2), (128, 5, 2), (128, 5, 4), (192, 3, 2))
         ],
         _bf16("warp_specialized", 64, 128, 7, store="direct", cluster_k=2, layouts=("tn", "nt")),
         _bf16("pingpong", 128, 208, 4, cluster=(2, 1), layouts=_LINEAR),
