@@ -28,7 +28,7 @@ from hopper_gemm.bench.runner import Operands, floor_us, write_json
 from hopper_gemm.bench.suites import Case, load_suite
 from hopper_gemm.device import card_of
 from hopper_gemm.registry import all_kernels
-from hopper_gemm.selector import Prediction, load_model, predict
+from hopper_gemm.selector import Prediction, in_slices, load_model, predict
 from hopper_gemm.tiling import CLIPS, SUMS
 from selector import draw_shapes
 
@@ -40,12 +40,13 @@ EVERY = range(1, 1 << 31)
 measure.MAX_CALLS = 64  # of a graph: enough to rotate through the L2
 
 
-def random_cases(count: int, seed: int, dtype: str = "bf16", packed: bool = False) -> list[Case]:
+def random_cases(count: int, seed: int, dtype: str = "bf16", packed: bool = False, layout: str = "tn") -> list[Case]:
     """Log-uniform in 1 to 16384, K in multiples of 64 or of 16 bytes, N of 64, of 8 or any; or those with any K that has to
     be packed. None over the time limit."""
     drawn = draw_shapes(4 * count if packed else count, seed)
     if packed:
-        drawn = [replace(c, dtype=dtype) for c in drawn if any(c.problem().packs)][:count]
+        asked = (replace(c, dtype=dtype, layout=layout) for c in drawn)
+        drawn = [c for c in asked if any(c.problem().packs)][:count]
         return [case for case in drawn if floor_us(case, "sustained") <= LARGEST_FLOOR_US]
     whole_k = (Case(c.m, c.n, max(16, c.k // 16 * 16) if c.k % 8 or dtype != "bf16" else c.k, dtype) for c in drawn)
     return [case for case in dict.fromkeys(whole_k) if floor_us(case, "sustained") <= LARGEST_FLOOR_US]
@@ -61,11 +62,6 @@ def extents(text: str) -> range:
     """ "8:64": from 8 to 64."""
     low, high = map(int, text.split(":"))
     return range(low, high + 1)
-
-
-def whole(case: Case) -> int:
-    """Elements of which rows and slices are made: whole 16 bytes."""
-    return max(8, 16 // case.problem().element_bytes)
 
 
 def applicable(case: Case) -> list:
@@ -94,21 +90,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--suite", default="peers")
     parser.add_argument("--dtype", default="bf16", help="of bf16, fp16, tf32, fp8, fp8_fast, int8")
-    alone = parser.add_mutually_exclusive_group()
-    alone.add_argument("--packed", action="store_true", help="random shapes that have to be packed, instead of a suite and others")
-    alone.add_argument("--rows", type=extents, default=EVERY, help="random shapes with M from:to, instead of a suite and others")
+    parser.add_argument("--packed", action="store_true", help="random shapes that have to be packed, instead of a suite and others")
+    parser.add_argument("--rows", type=extents, default=EVERY, help="random shapes with M from:to, instead of a suite and others")
     parser.add_argument("--depth", type=extents, default=EVERY, help="the same of K")
-    parser.add_argument("--layout", default="tn", choices=("tn", "tt", "nn", "nt"), help="of the shapes of --rows and --depth")
+    parser.add_argument("--layout", default="tn", choices=("tn", "tt", "nn", "nt"), help="of the shapes of --rows, --depth and --packed")
     options = parser.parse_args()
-    dtypes = options.dtype.split(",")
     ranged = (options.rows, options.depth) != (EVERY, EVERY)
+    if options.packed and ranged:
+        parser.error("--packed takes shapes of every extent: give it without --rows and --depth")
+    dtypes = options.dtype.split(",")
     suite = [] if options.packed or ranged else load_suite(options.suite, dtypes=dtypes)
     cases = [c for c in suite if floor_us(c, "sustained") <= LARGEST_FLOOR_US]
     for dtype in dtypes:
         if ranged:
             cases += within(options.rows, options.depth, options.random, options.seed, dtype, options.layout)
         else:
-            cases += random_cases(options.random, options.seed, dtype, options.packed)
+            cases += random_cases(options.random, options.seed, dtype, options.packed, options.layout if options.packed else "tn")
     result = {**environment("sweep"), "seed": options.seed, "clips": CLIPS, "sums": SUMS, "rows": []}
     begin = time.monotonic()
     draw = random.Random(0)
@@ -129,21 +126,12 @@ def main() -> None:
         )
 
 
-def slicings(case: Case, tiles: int) -> list[int]:
-    """Numbers of slices worth timing: as many as fill half the card, the card, or the card twice."""
-    if case.k < 1536 or tiles > 88 or case.dtype == "int8":
-        return [1]
-    legal = [s for s in range(2, 65) if case.k % s == 0 and case.k // s % whole(case) == 0 and case.k // s >= 256]
-    wanted = {min(legal, key=lambda s: abs(s * tiles - slots), default=1) for slots in (66, 132, 264)}
-    return [1, *sorted(s for s in wanted if s > 1 and s * tiles <= 300)]
-
-
 def row(case: Case, draw: random.Random) -> dict:
     sets = Operands(case, seed=0)
     calls = {"torch": sets.torch_call}
     for p in applicable(case):
-        for slices in slicings(case, p.tiles // p.walk.slices):
-            calls[f"{p.kernel.name} {slices}"] = call_of(sets, p, slices)
+        for way in in_slices(p.problem, p.kernel, card_of(0), load_model()):
+            calls[f"{p.kernel.name} {way.walk.slices}"] = call_of(sets, p, way.walk.slices)
     candidates = measure.capture(calls, sets.count, lambda name, e: print(f"{case}: {name} failed: {e}"))
     times = timed(candidates, draw, ROUNDS, SHORT)
     theirs, fastest = times.pop("torch", None), min(times.values(), default=0.0)

@@ -29,7 +29,7 @@ FEATURES = (
     "zero_rows", "useful_area", "store", "row_alignment", "k_tail", "m_tail", "n_tail", "element_bytes", "promotes", "a_is_k_major",
     "b_is_k_major", "packs_a", "packs_b", "copies_out", "packing_us",
     "packing_part", "memory_over_busy", "hbm_us", "block_cycles", "epilogue_cycles", "l2_requests", "rounds_filled", "k_blocks_per_stage",
-    "tiles_n", "rows_ragged",
+    "tiles_n", "rows_ragged", "turns_a", "turns_b",
 )  # fmt: skip
 _SCHEDULES, _STORES = list(Schedule), ("tma", "rows", "direct", "singles")
 Node = Union[float, "list[Any]"]  # a value, or [feature, threshold, node up to the threshold, node above it]
@@ -49,7 +49,7 @@ def features(e: Estimate) -> list[float]:
         k_tail, m_tail, n_tail, problem.element_bytes, kernel.promote_k > 0, kernel.layout[0] == "t", kernel.layout[1] == "n",
         *problem.packs, problem.copies_out, *_logs(e.packing_us, e.packing_us / e.us, e.memory_us / e.busy_us, e.hbm_us, e.block_cycles,
         e.epilogue_cycles, e.l2_requests), e.tiles / (-(-e.tiles // e.resident_ctas) * e.resident_ctas), math.log2(e.k_blocks / kernel.stages),
-        e.tiles_n, e.rows_ragged,
+        e.tiles_n, e.rows_ragged, *e.turns,
     ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from .manifest import majors as kernel_majors
 from .schedule import Schedule
-from .tiling import Card, Tiling
+from .tiling import SLICES_AT_ONCE, Card, Tiling
 from .walk import Walk, best_walk
 
 __all__ = ["Card", "Estimate"]
@@ -129,14 +129,13 @@ class Estimate(Tiling):
 
     @property
     def sum_us(self) -> float:
-        """The launch that adds up the slices: in rounds of 4, 8 or 16 that are loaded together (slices_at_once of
-        include/hopper_gemm/core/slice_sum.h)."""
+        """The launch that adds up the slices, in rounds that are loaded together (include/hopper_gemm/core/slice_sum.h); in older
+        results in rounds of eight, and what they left over one by one."""
         if self.slices == 1:
             return 0.0
         model, written = self.model["slice_sum"], 4 * self.slices * self.problem.m * self.problem.n
-        rounds, singles = -(-self.slices // (4 if self.slices <= 4 else 8 if self.slices <= 8 else 16)), 0
-        if self.sums == 0:
-            rounds, singles = divmod(self.slices, 8)
+        at_once = next((n for n in SLICES_AT_ONCE if self.slices <= n), SLICES_AT_ONCE[-1])
+        rounds, singles = divmod(self.slices, 8) if self.sums == 0 else (-(-self.slices // at_once), 0)
         waits = model["round_us"] * rounds + model["single_us"] * singles
         return float(model["launch_us"] + waits + written / model["bytes_per_us"])
 
@@ -145,12 +144,17 @@ class Estimate(Tiling):
         """What goes through workspaces: one launch before the kernel, one after it. Rows that become columns take longer."""
         problem, model = self.problem, self.model
         copied = 2 * problem.workspace_bytes
-        majors, sizes = (problem.a_majors, problem.b_majors), (problem.m * problem.k, problem.k * problem.n)
-        for packs, ways, major, size in zip(problem.packs, majors, kernel_majors(self.kernel.layout), sizes):
-            if packs and major != ways[0]:
+        for turns, size in zip(self.turns, (problem.m * problem.k, problem.k * problem.n)):
+            if turns:
                 copied += 2 * size * problem.batches * problem.element_bytes * (model["pack_transposed_factor"] - 1)
         launches = any(problem.packs) + problem.copies_out
         return float(launches * model["pack_launch_us"] + copied / model["pack_bytes_per_us"])
+
+    @property
+    def turns(self) -> tuple[bool, bool]:
+        """Of which operands, A and B, rows become columns when they are packed."""
+        problem, (a_major, b_major) = self.problem, kernel_majors(self.kernel.layout)
+        return problem.packs[0] and a_major != problem.a_majors[0], problem.packs[1] and b_major != problem.b_majors[0]
 
     @property
     def hbm_us(self) -> float:

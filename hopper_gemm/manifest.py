@@ -35,7 +35,7 @@ def _flat(lists):
 
 _B_IS_K_MAJOR = ("tn", "nn")  # an N that is no multiple of 64 leaves an MN-major B only a narrow swizzle
 
-_LINEAR = ("tn",)  # the layout of linear layers: both operands K-major
+_LINEAR, _CONTIGUOUS_A = ("tn",), ("tn", "tt")  # of linear layers: both operands K-major; of activations in rows
 
 
 def _bf16(schedule, tile_m, tile_n, stages, **rest):
@@ -54,16 +54,16 @@ def _decode(schedule, tile_m, tile_n, stages, *, build=kernel, layouts=_LINEAR, 
 _SIXTEEN_BIT = _flat(
     [
         kernel("multistage", 64, 64, 5),
-        _bf16("multistage", 128, 256, 4, layouts=_LINEAR),
+        _bf16("multistage", 128, 256, 4, layouts=_CONTIGUOUS_A),
         kernel("tma", 64, 128, 7),
-        _bf16("tma", 128, 256, 4, layouts=_LINEAR),
+        _bf16("tma", 128, 256, 4, layouts=_CONTIGUOUS_A),
         kernel("warp_specialized", 64, 64, 10),
         _bf16("warp_specialized", 64, 64, 4, layouts=_LINEAR),  # short K: more CTAs on an SM
         kernel("warp_specialized", 64, 128, 7),
-        _bf16("warp_specialized", 128, 256, 4, layouts=_LINEAR),
+        _bf16("warp_specialized", 128, 256, 4, layouts=_CONTIGUOUS_A),
         kernel("cooperative", 128, 128, 6),
         kernel("cooperative", 128, 256, 4),
-        _bf16("pingpong", 64, 128, 8, cluster=(2, 1)),
+        _bf16("pingpong", 64, 128, 8, cluster=(2, 1), layouts=_B_IS_K_MAJOR),
         _bf16("pingpong", 128, 128, 6),
         kernel("pingpong", 128, 128, 6, cluster=(1, 2)),
         kernel("pingpong", 128, 192, 4),
@@ -79,7 +79,7 @@ _SIXTEEN_BIT = _flat(
         *[kernel("warp_specialized", 64, n, 6, tile_k=128, layouts=_LINEAR) for n in (32, 64)],
         kernel("warp_specialized", 64, 96, 8, layouts=_LINEAR),
         kernel("warp_specialized", 128, 64, 8, layouts=_LINEAR),
-        kernel("warp_specialized", 64, 128, 7, cluster=(2, 1), layouts=_LINEAR),
+        _bf16("warp_specialized", 64, 128, 7, cluster=(2, 1), layouts=_LINEAR),
         _bf16("warp_specialized", 128, 64, 8, cluster=(1, 4), layouts=_LINEAR),
         *[kernel("pingpong", 64, 128, 8, cluster=c, layouts=_LINEAR) for c in ((2, 1), (2, 2))],
         *[kernel("pingpong", 128, 128, 6, cluster=c, layouts=_LINEAR) for c in ((2, 1), (1, 4))],
@@ -103,7 +103,7 @@ _SIXTEEN_BIT = _flat(
         *[_decode("pingpong", 64, n, s, build=_bf16, tile_k=64) for n, s in ((96, 8), (128, 7))],
         _decode("warp_specialized", 64, 96, 8, build=_bf16, tile_k=64, cluster=(4, 1)),
         *[_decode("cooperative", 128, n, s, build=_bf16, tile_k=64) for n, s in ((96, 6), (160, 5))],
-        # K up to 32: boxes no longer than that, for what TMA fills with zeros takes longer than what exists
+        # K below 64: shorter boxes, for what TMA fills with zeros takes longer than what exists
         *[
             build(*tile, tile_k=16, layouts=layouts)
             for build, layouts in ((_bf16, LAYOUTS), (kernel, _LINEAR))

@@ -14,6 +14,7 @@ from .problem import Problem
 from .registry import Kernel
 from .schedule import AUTO, Schedule, parse_schedule
 from .selector import Card, Prediction, load_model, rank
+from .walk import LINE_BYTES
 from .tuned import Choice, key_of, put_first, shipped_choices, table_of
 
 
@@ -170,7 +171,14 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
     # A row or a column can be read two ways: the first that has kernels. fp16 sums only where nothing else matches.
     best = min(_reading(k, problem) for k in pool) if pool else 0
     pool = [k for k in pool if _reading(k, problem) == best]
-    return _as_exact_as_asked(pool, problem), rejected
+    return _whole_boxes(_as_exact_as_asked(pool, problem), problem), rejected
+
+
+def _whole_boxes(pool: list[Kernel], problem: Problem) -> list[Kernel]:
+    """Of the kernels left, those whose boxes are whole swizzle spans, unless all of K is less (docs/notes/small_and_decode.md)."""
+    if problem.k * problem.element_bytes < LINE_BYTES:
+        return pool
+    return [k for k in pool if k.tile[2] * k.element_bytes >= LINE_BYTES] or pool
 
 
 def _sums_alike(kernel: Kernel, problem: Problem, request: Request) -> bool:

@@ -19,6 +19,7 @@ SM_THREADS = 2048
 SM_REGISTERS = 65536
 CLIPS = 2  # boxes of TMA at the edge, as results record it: 0 in those of before any were clipped, 1 where single tiles alone were
 SUMS = 1  # how slices are summed, the same: 0 where those that rounds of eight leave over came one by one
+SLICES_AT_ONCE = (4, 8, 16)  # kSlicesAtOnce of include/hopper_gemm/core/slice_sum.h
 WHOLE_TILE_ROWS, ATOM_ROWS = 16, 8  # kWholeTileRows and kAtomRows of include/hopper_gemm/core/boxes.h
 
 

@@ -54,9 +54,8 @@ class Walk:
 
 def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int]:
     """Numbers of slices of K worth a prediction: none, or as many as bring the tiles near half the SMs, all of them, or
-    twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp). Those that begin within rows are of
-    whole lines or whole sectors of memory, off which L2 is slower, unless there are none; or the result is f32, for which
-    accuracy may ask for more slices than that leaves (selector.py, wanted_parts)."""
+    twice as many. Slices are equal, and whole 16 bytes of a row (csrc/dispatch/split_k.cpp). Of those that begin within rows, also
+    the nearest of whole lines and of whole sectors of memory, off which L2 is slower."""
     least = MIN_SLICE_BYTES // kernel.element_bytes
     if problem.batches > 1 or kernel.accumulator != "f32" or 3 * tiles > 2 * sms or problem.k < 2 * least:
         return [1]
@@ -66,9 +65,7 @@ def slicings(problem: Problem, kernel: Kernel, tiles: int, sms: int) -> list[int
         return [s for s in range(2, MAX_SLICES + 1) if row_bytes % (s * bytes_) == 0 and problem.k // s >= least]
 
     reads_rows = kernel.layout[0] == "t" or kernel.layout[1] == "n"
-    kinds = [found for bytes_ in (LINE_BYTES, SECTOR_BYTES) if reads_rows and (found := legal(bytes_))]
-    if (not kinds or problem.output == "f32") and (found := legal(ALIGNMENT_BYTES)):
-        kinds.append(found)
+    kinds = [found for bytes_ in ((LINE_BYTES, SECTOR_BYTES) if reads_rows else ()) + (ALIGNMENT_BYTES,) if (found := legal(bytes_))]
     nearest = {min(found, key=lambda s: (abs(s * tiles - slots), s)) for found in kinds for slots in (sms // 2, sms, 2 * sms)}
     return [1, *sorted(nearest)]
 

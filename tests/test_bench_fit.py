@@ -120,5 +120,7 @@ def test_results_since_boxes_end_at_the_edge_say_so(program):
     for name, clips in (("sweep_shapes_205", 0), ("sweep_packed_209", 1), ("sweep_shapes_210", 2)):
         shapes = program.timings(RESULTS / f"{name}.json", kernels)
         assert {t.clips for shape in shapes for t in shape} == {clips}
+    for name, sums in (("sweep_shapes_211", 0), ("sweep_shapes_215", 1)):
+        assert {t.sums for shape in program.timings(RESULTS / f"{name}.json", kernels) for t in shape} == {sums}
     short = program.timings(RESULTS / "sweep_packed_203.json", kernels)
     assert any(shape[0].case.k < 16 for shape in short), "today's copies"

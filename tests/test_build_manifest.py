@@ -1,6 +1,7 @@
 """The manifest and the generator: names, limits, subsets, and files that change only when their kernels do."""
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -50,6 +51,12 @@ def test_the_default_build_is_bounded_and_complete():
     pairs = {f"{a}_{b}" for types in (("e4m3", "e5m2"), ("s8", "u8")) for a in types for b in types}
     assert {f"{row.a_type}_{row.b_type}" for row in chosen} == pairs | {"bf16_bf16", "f16_f16", "tf32_tf32"}
     assert all(row.accumulator != "f16" for row in chosen), "fp16 accumulation is never chosen automatically"
+
+
+def test_the_kernels_of_the_table_of_schedules_are_built():
+    rows = json.loads((ROOT / "benchmarks" / "results" / "schedules.json").read_text())["rows"]
+    named = {row["kernel"] for row in rows if row.get("kernel")}
+    assert len(named) > 5 and named <= set(manifest.selected("default"))
 
 
 def test_fp8_and_tf32_have_kernels_that_promote_and_others():

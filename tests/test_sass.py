@@ -47,6 +47,15 @@ def test_a_kernel_that_is_itself_passes():
     assert check_sass.findings(NAME.format("pingpong", "tma"), listing("USETMAXREG.DEALLOC.CTAPOOL 0x28", "NOP", *LOOP[:2], "@P0 BRA 0x20", *LOOP[3:])) == []
 
 
+def test_sums_of_slices_begin_with_all_their_loads():
+    name = "_ZN11hopper_gemm17add_slices_kernelINS_8SliceSumILNS_11OutputOrderE0ELi4EEEEEvNS_10GemmParamsE"
+    loads = ["@P0 LDG.E R1, desc[UR4][R2.64]"] * 16
+    assert check_sass.findings(name, listing("ACQBULK", *loads, "FADD R2, R2, R1", "EXIT")) == []
+    (text,) = check_sass.findings(name, listing("ACQBULK", *loads[1:], "FADD R2, R2, R1", loads[0], "EXIT"))
+    assert text.startswith("15 loads before the first sum")
+    assert check_sass.findings(name, listing(*loads, "FADD R2, R2, R1", "EXIT")) == ["lacks ACQBULK (griddepcontrol.wait)"]
+
+
 @pytest.mark.parametrize(
     ("name", "code", "word"),
     [

@@ -32,6 +32,15 @@ def chosen(m: int, n: int, k: int, layout: str = "tn", card: Card = H200) -> Ker
     return make_plan(problem(m, n, k, layout), MODEL_ALONE, all_kernels(), card).kernel
 
 
+def test_short_boxes_are_for_a_k_that_does_not_fill_whole_ones():
+    def tiles_k(k: int, **request: object) -> set[int]:
+        return {kernel.tile[2] for kernel in candidates_for(problem(512, 4096, k), Request(**request), all_kernels())[0]}  # type: ignore[arg-type]
+
+    assert min(tiles_k(56)) == 16 and min(tiles_k(64)) == min(tiles_k(4096, schedule="cooperative")) == 64
+    assert tiles_k(4096, config="bf16_bf16_f32_tn_128x256x16_c1x1_s4_cooperative_tma") == {16}
+    assert chosen(685, 11200, 8).tile[2] == 16, "6.8 us, with whole boxes 8.8 (short_k.json)"
+
+
 def best_of(tiles: dict[str, tuple[str, tuple[int, int]]], shape: tuple[int, int, int]) -> str:
     """Name of the fastest of some (schedule, tile), any cluster, by the model."""
     times = {}

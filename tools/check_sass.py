@@ -20,6 +20,7 @@ from ptxas_gate import kernel_name
 
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
 NAME = re.compile(r"(\w+?)_(\w+?)_(?:f32|f16|s32)_[tn]{2}_(\d+)x(\d+)x(\d+)_c(\d+)x(\d+)_s\d+_(multistage|tma|warp_specialized|cooperative|pingpong)_(tma|direct)")
+SUMS = re.compile(r"SliceSumI.*OutputOrderE\dELi(\d+)E")  # slices that are loaded together, by a thread of four elements
 HELPER = re.compile(r"pack_kernel|add_slices_kernel")  # kernels that multiply nothing; not of the manifest, not counted
 # The opcode of a wgmma, and how it names its types.
 FLOATS, FP8, INTEGERS = "HGMMA", "QGMMA", "IGMMA"
@@ -101,11 +102,18 @@ def loops(code):
     return found
 
 
+def _waits_between_loads(code, at_once):
+    opcodes = [opcode.split(".")[0] for _, opcode, _, _ in code]
+    loads = opcodes[: opcodes.index("FADD")].count("LDG") if "FADD" in opcodes else 0
+    return [] if loads == 4 * at_once else [f"{loads} loads before the first sum, expected those of {at_once} slices: 4 each"]
+
+
 def findings(name, code):
     """Sentences about one kernel; empty if its code does what its name says."""
     match = NAME.search(name)
     if HELPER.search(name):
-        return [] if any(opcode == "ACQBULK" for _, opcode, _, _ in code) else ["lacks ACQBULK (griddepcontrol.wait)"]
+        texts = [] if any(opcode == "ACQBULK" for _, opcode, _, _ in code) else ["lacks ACQBULK (griddepcontrol.wait)"]
+        return texts + ([] if (sums := SUMS.search(name)) is None else _waits_between_loads(code, int(sums.group(1))))
     if match is None:
         return ["its name is not one of the manifest's"]
     a_type, b_type, _, tile_n = match.group(1, 2, 3, 4)

@@ -1,7 +1,8 @@
 // Problem -> its slices.
 #include "split_k.h"
 
-#include <map>
+#include <array>
+#include <iterator>
 
 #include "problem_error.h"
 #include "text.h"
@@ -14,16 +15,18 @@ int64_t workspace_pitch(const Problem& p) { return (p.stored_columns() + 3) / 4 
 }  // namespace
 
 const KernelEntry& slice_sum_entry(OutputOrder order, int slices) {
-  const auto entries = [](const char* name, OutputOrder o) {
-    const auto entry = [&](int most) {
-      return KernelEntry{name, slice_sum_config(o), compiled::add_slices_function(o, most),
-                         emulated::add_slices_function(o, most), false};
-    };
-    return std::map<int, KernelEntry>{{4, entry(4)}, {8, entry(8)}, {16, entry(16)}};
+  const auto entries = [](OutputOrder o, std::array<const char*, std::size(kSlicesAtOnce)> names) {
+    std::array<KernelEntry, names.size()> found{};
+    for (int i = 0; i < static_cast<int>(names.size()); ++i)
+      found[i] = {names[i], slice_sum_config(o), compiled::add_slices_function(o, i), emulated::add_slices_function(o, i),
+                  false};
+    return found;
   };
-  static const auto row = entries("add_slices_row_major", OutputOrder::row_major);
-  static const auto column = entries("add_slices_column_major", OutputOrder::column_major);
-  return (order == OutputOrder::row_major ? row : column).at(slices_at_once(slices));
+  static const auto row =
+      entries(OutputOrder::row_major, {"add_few_slices_row_major", "add_slices_row_major", "add_many_slices_row_major"});
+  static const auto column = entries(
+      OutputOrder::column_major, {"add_few_slices_column_major", "add_slices_column_major", "add_many_slices_column_major"});
+  return (order == OutputOrder::row_major ? row : column)[slice_sum_index(slices)];
 }
 
 int64_t split_k_bytes(const Problem& p, int slices) {

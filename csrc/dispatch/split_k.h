@@ -10,13 +10,13 @@ namespace hopper_gemm {
 
 using EmulatedFunction = void (*)(const GemmParams&);
 namespace compiled {
-const void* add_slices_function(OutputOrder order, int slices);  // host stub; null without nvcc
+const void* add_slices_function(OutputOrder order, int index);  // host stub; null without nvcc
 }
 namespace emulated {
-EmulatedFunction add_slices_function(OutputOrder order, int slices);  // null without the emulator
+EmulatedFunction add_slices_function(OutputOrder order, int index);  // null without the emulator
 }
 
-// The kernel of the second launch.
+// The kernel of the second launch, of those of core/slice_sum.h.
 const KernelEntry& slice_sum_entry(OutputOrder order, int slices);
 
 // Empty if the problem can be cut into `slices`, else which rule and which number forbid it.

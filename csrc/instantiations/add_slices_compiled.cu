@@ -4,8 +4,8 @@
 
 namespace hopper_gemm::compiled {
 
-const void* add_slices_function(OutputOrder order, int slices) {
-  return with_slice_sum(order, slices, []<class Sum>(Sum) { return reinterpret_cast<const void*>(&add_slices_kernel<Sum>); });
+const void* add_slices_function(OutputOrder order, int index) {
+  return with_slice_sum(order, index, []<class Sum>(Sum) { return reinterpret_cast<const void*>(&add_slices_kernel<Sum>); });
 }
 
 }  // namespace hopper_gemm::compiled

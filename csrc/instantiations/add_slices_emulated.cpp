@@ -4,8 +4,8 @@
 
 namespace hopper_gemm::emulated {
 
-EmulatedFunction add_slices_function(OutputOrder order, int slices) {
-  return with_slice_sum(order, slices, []<class Sum>(Sum) -> EmulatedFunction { return &add_slices_kernel<Sum>; });
+EmulatedFunction add_slices_function(OutputOrder order, int index) {
+  return with_slice_sum(order, index, []<class Sum>(Sum) -> EmulatedFunction { return &add_slices_kernel<Sum>; });
 }
 
 }  // namespace hopper_gemm::emulated

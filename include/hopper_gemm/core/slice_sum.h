@@ -5,11 +5,13 @@
 
 namespace hopper_gemm {
 
-// Slices whose loads a thread has in flight together: for each of these there is a kernel of either order. More take more
-// registers, so that fewer of its CTAs find room beside the last ones of the launch before: 512 x 512 x 8064 in 2 slices took
-// 13.8 us with 64 registers and 15.9 with 96; 6 x 337 x 4560 in 15 slices 5.9 with a loop of single loads for what 8 at once
-// leave over, 4.2 with 16 (H200, benchmarks/results/slice_sums.json).
-constexpr int slices_at_once(int slices) { return slices <= 4 ? 4 : slices <= 8 ? 8 : 16; }
+// Slices whose loads a thread has in flight together: for each of these there is a kernel of either order. 6 x 337 x 4560 in 15
+// slices took 5.9 us with a loop of single loads for what 8 at once leave over and 4.2 with 16; 512 x 512 x 8064 in 2 slices 15.9
+// with 16 and 13.4 with 4, which need fewer registers (H200, benchmarks/results/slice_sums.json).
+constexpr int kSlicesAtOnce[] = {4, 8, 16};
+
+// Which of them: the least that takes all slices, else the most.
+constexpr int slice_sum_index(int slices) { return slices <= kSlicesAtOnce[0] ? 0 : slices <= kSlicesAtOnce[1] ? 1 : 2; }
 
 constexpr KernelConfig slice_sum_config(OutputOrder order) {
   return {.schedule = Schedule::multistage,

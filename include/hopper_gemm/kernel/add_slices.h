@@ -16,17 +16,17 @@ struct SliceSum {
   static constexpr int at_once = kAtOnce;
 };
 
-// What `of` makes of the SliceSum for an output and a number of slices.
+// What `of` makes of one of the kernels of an order.
 template <class F>
-auto with_slice_sum(OutputOrder order, int slices, F&& of) {
+auto with_slice_sum(OutputOrder order, int index, F&& of) {
   const auto with = [&]<int kAtOnce>() {
     return order == OutputOrder::row_major ? of(SliceSum<OutputOrder::row_major, kAtOnce>{})
                                            : of(SliceSum<OutputOrder::column_major, kAtOnce>{});
   };
-  switch (slices_at_once(slices)) {
-    case 4: return with.template operator()<4>();
-    case 8: return with.template operator()<8>();
-    default: return with.template operator()<16>();
+  switch (index) {
+    case 0: return with.template operator()<kSlicesAtOnce[0]>();
+    case 1: return with.template operator()<kSlicesAtOnce[1]>();
+    default: return with.template operator()<kSlicesAtOnce[2]>();
   }
 }
 
@@ -54,8 +54,7 @@ struct SliceLoad {
   HG_DEVICE void add(Accumulator<K>& acc, int slices, int64_t stride) const {
     HG_UNROLL for (int i = 0; i < 4; ++i)
       acc.d[0][i] = 0;
-    for (int slice = 0; slice < slices; slice += K::at_once)
-      add_next(acc, slice, slices, stride);
+    for (int slice = 0; slice < slices; slice += K::at_once) add_next(acc, slice, slices, stride);
   }
 
  private:

@@ -12,7 +12,6 @@
 #define HG_PARAM(T) const T&
 #define HG_UNROLL
 #define HG_UNROLL_4
-#define HG_UNROLL_8
 #define HG_NO_UNROLL
 
 namespace hopper_gemm::arch {

@@ -10,7 +10,6 @@
 #define HG_PARAM(T) const __grid_constant__ T
 #define HG_UNROLL _Pragma("unroll")
 #define HG_UNROLL_4 _Pragma("unroll 4")
-#define HG_UNROLL_8 _Pragma("unroll 8")
 #define HG_NO_UNROLL _Pragma("unroll 1")
 
 namespace hopper_gemm::arch {
