@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ def rank(
     ways = [in_slices(problem.for_output(kernel.output), kernel, card, model) for kernel in kernels]
     reach = CORRECTED * min((p.us for of_kernel in ways for p in of_kernel), default=0.0)
     wanted = wanted_parts(problem, card)
-    best = [fastest([corrected(p) if p.us <= reach else p for p in of_kernel], wanted, us) for of_kernel in ways]
+    best = [fastest([corrected(p) if p.us <= reach else p for p in of_kernel], wanted) for of_kernel in ways]
     return sorted(best, key=lambda p: (p.parts < wanted, round(us(p), 3), p.kernel.id))
 
 
@@ -121,9 +121,10 @@ def predict(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, An
     return fastest(in_slices(problem, kernel, card, model), wanted_parts(problem, card))
 
 
-def fastest(predictions: Iterable[Prediction], wanted: int, us: Callable[[Prediction], float] = lambda p: p.us) -> Prediction:
-    """Of a kernel's numbers of slices: those that make `wanted` parts first, few rather than many."""
-    return min(predictions, key=lambda p: (p.parts < wanted, round(us(p), 3), p.walk.slices))
+def fastest(predictions: Iterable[Prediction], wanted: int) -> Prediction:
+    """Of a kernel's numbers of slices: those that make `wanted` parts first, few rather than many. The same whether an operand
+    is static, for a kernel gives the same bits then."""
+    return min(predictions, key=lambda p: (p.parts < wanted, round(p.us, 3), p.walk.slices))
 
 
 def in_slices(problem: Problem, kernel: Kernel, card: Card, model: Mapping[str, Any]) -> list[Prediction]:

@@ -260,6 +260,18 @@ def test_compiled(on_emulator):
 # --- which kernel
 
 
+def test_a_kernel_cuts_k_alike_whether_its_weights_are_static_or_not():
+    """It promises the same bits, and slices gain nothing from static weights."""
+    for m, n, k in ((16, 1032, 1032), (16, 2048, 4096), (64, 512, 8192)):
+        problem = Problem(m, n, k, "bf16", "bf16", ("k",), ("k",))
+        for kernel in (x for x in all_kernels() if x.automatic and x.input == "bf16" and x.operand_layout == "tn"):
+            walks = [
+                make_plan(problem, Request(config=kernel.name, static_b=static), all_kernels(), Card()).chosen.walk
+                for static in (False, True)
+            ]
+            assert walks[0] == walks[1], (kernel.name, m, n, k)
+
+
 def test_weights_that_are_static_ask_for_kernels_that_leave_the_next_one_its_place():
     def plans(m, n, k):
         asked = Problem(m, n, k, "bf16", "bf16", ("k",), ("k",))

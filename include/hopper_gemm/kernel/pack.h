@@ -6,9 +6,8 @@
 //   staged   source and target are contiguous in different dimensions: lanes run along the rows on one side and along
 //            the columns on the other, with the tile in shared memory between them.
 //
-// Nothing outside the operand is read: a word that reaches beyond its row is read by elements, unless the next row begins there.
-// Lanes that do so wait for their loads before the others of their warp begin. Every path moves bits only, but for float32
-// operands that are split in two tf32 parts (PackSplit).
+// Nothing outside the operand is read: a word that reaches beyond its row is read by elements. Every path moves bits only,
+// but for float32 operands that are split in two tf32 parts (PackSplit).
 #pragma once
 #include <bit>
 
@@ -41,26 +40,22 @@ struct PackPlace {
   int row, piece;
 };
 
-// What the loads of a piece bring: it begins some bytes into two adjacent words, and has some bytes.
+// What the loads of a piece bring: it begins `misfit` bytes into two adjacent words.
 struct Fetched {
   arch::Piece low, high;
-  uint32_t misfit_and_bytes;  // 4 bits of the first; together, for they take a register
+  uint32_t misfit;
 
   HG_DEVICE arch::Piece piece() const {
     uint32_t w[8];
     HG_UNROLL for (int i = 0; i < 4; ++i)
       w[i] = low.word[i], w[4 + i] = high.word[i];
     HG_UNROLL for (int i = 0; i < 6; ++i)
-      w[i] = misfit_and_bytes & 8 ? w[i + 2] : w[i];
+      w[i] = misfit & 8 ? w[i + 2] : w[i];
     HG_UNROLL for (int i = 0; i < 5; ++i)
-      w[i] = misfit_and_bytes & 4 ? w[i + 1] : w[i];
+      w[i] = misfit & 4 ? w[i + 1] : w[i];
     arch::Piece piece;
-    HG_UNROLL for (int i = 0; i < 4; ++i) {
-      const int left = static_cast<int>(misfit_and_bytes >> 4) - 4 * i;
-      const uint32_t kept = left >= 4 ? ~0u : left <= 0 ? 0u : ~(~0u << 8 * left);
-      piece.word[i] =
-          static_cast<uint32_t>((static_cast<uint64_t>(w[i + 1]) << 32 | w[i]) >> (misfit_and_bytes % 4 * 8)) & kept;
-    }
+    HG_UNROLL for (int i = 0; i < 4; ++i)
+      piece.word[i] = static_cast<uint32_t>((static_cast<uint64_t>(w[i + 1]) << 32 | w[i]) >> (misfit % 4 * 8));
     return piece;
   }
 };
@@ -117,22 +112,18 @@ struct Packer {
   // Starts the loads of a piece; nothing waits for them here, so that those of the next piece can follow.
   HG_DEVICE Fetched fetch(PackPlace place) const {
     const int64_t row = first_row + place.row, column = first_column + place.piece * kColumns;
-    Fetched fetched = {.misfit_and_bytes = kPieceBytes << 4};
+    Fetched fetched = {};
     if (row >= job.rows || column >= job.columns) return fetched;
     const Element* begin = source + row * job.from.row_stride;
     const Element* from = begin + column * job.from.column_stride;
     const uint32_t misfit = reinterpret_cast<uintptr_t>(from) % kPieceBytes;
     const Element* aligned = from - misfit / kBytes;
     const Element* end = aligned + (misfit == 0 ? 1 : 2) * kColumns;
-    const bool dense = job.from.row_stride == job.columns;
-    const Element* first = dense ? source : begin;
-    const Element* last = dense ? source + job.rows * job.columns : begin + job.columns;
-    if (job.from.column_stride == 1 && aligned >= first && end <= last) {
+    if (job.from.column_stride == 1 && aligned >= begin && end <= begin + job.columns) {
       const auto* words = reinterpret_cast<const arch::Piece*>(aligned);
       fetched.low = arch::load_global(words);
       if (misfit != 0) fetched.high = arch::load_global(words + 1);
-      const int left = column + kColumns <= job.columns ? kColumns : static_cast<int>(job.columns - column);
-      fetched.misfit_and_bytes = misfit | left * kBytes << 4;
+      fetched.misfit = misfit;
       return fetched;
     }
     Element elements[kColumns];
