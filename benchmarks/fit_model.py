@@ -35,7 +35,7 @@ from timings import Timed, timings
 MODEL = Path(__file__).resolve().parents[1] / "hopper_gemm" / "model.json"
 FITTED = [
     "power_softness", "us_per_power.tflop", "us_per_power.smem_gb", "us_per_power.l2_gb", "us_per_power.hbm_gb",
-    "us_per_power.out_gb", "tflop_energy.tf32", "tflop_energy.e4m3", "promoted_per_cycle.alone", "promoted_per_cycle.shared", "promoted_per_cycle.alternating",
+    "us_per_power.out_gb", "tflop_energy.e4m3", "promoted_per_cycle.alone", "promoted_per_cycle.shared", "promoted_per_cycle.alternating",
     "mainloop_slowdown.warp_specialized", "mainloop_slowdown.cooperative", "mainloop_slowdown.pingpong", "mainloop_slowdown.tma",
     "smem_bytes_per_cycle", "l2_bytes_per_cycle", "l2_bytes_per_us", "split_line.cost", "split_line.odd_sectors",
     "edge_row_cycles", "ragged_row_cycles", "softness", "load_latency_cycles", "step_cycles", "l2_zeros", "zero_tail",
@@ -235,7 +235,8 @@ SOURCE = """fitted by benchmarks/fit_model.py to the {fastest} fastest kernels (
 (benchmarks/results/sweep*.json and earlier results of selector.py: suites and random ones, read in place and packed; bf16, fp16, tf32,
 fp8; sustained timings of the ten fastest; random normal inputs rotating over more than the L2). mainloop_slowdown.multistage,
 store_bytes_per_cycle.singles (what 16-bit tiles took before they left through panels), l2_useful_bytes, clusters_of_4_fill, int8 and
-3xTF32 are estimates; static is set by hand after static_chains.json, pack_bytes_per_us after the slices of any_problem.json; factor is
+3xTF32 are estimates; static is set by hand after static_chains.json, pack_bytes_per_us after the slices of any_problem.json,
+tflop_energy.tf32 after the large products of suite_types.json, which no sweep has; factor is
 what a schedule, tile and cluster took beyond the rest of the model, of its own time and of the memory's"""
 
 
