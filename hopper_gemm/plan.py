@@ -14,8 +14,8 @@ from .problem import Problem
 from .registry import Kernel
 from .schedule import AUTO, Schedule, parse_schedule
 from .selector import Card, Prediction, load_model, rank
-from .walk import LINE_BYTES
 from .tuned import Choice, key_of, put_first, shipped_choices, table_of
+from .walk import LINE_BYTES
 
 
 @dataclass(frozen=True)

@@ -240,8 +240,8 @@ def test_an_impossible_kernel_name_gives_the_bytes():
 def test_a_possible_config_that_is_not_built_names_the_nearest():
     words = ("not in this build", "nearest built", "pingpong")
     refused(ValueError, ones(64, 64), ones(64, 64), config=Config(tile=(128, 104)), schedule="pingpong", words=words)
-    name = "bf16_bf16_f32_tt_128x256x64_c1x1_s3_cooperative_direct"
-    words = ("not in this build", "bf16_bf16_f32_tt_128x256x64_c1x1_s4_cooperative_tma")
+    name = "bf16_bf16_f32_tt_128x256x64_c1x1_s3_warp_specialized_direct"
+    words = ("not in this build", "bf16_bf16_f32_tt_128x256x64_c1x1_s4_warp_specialized_tma")
     refused(ValueError, ones(64, 64), ones(64, 64), config=name, words=words)
 
 

@@ -141,7 +141,7 @@ def test_the_trees_decide_how_many_slices(monkeypatch):
 
 
 def test_slices_that_a_round_leaves_over_cost_nothing_more():
-    """Their loads are in flight with the others' (slices_at_once of core/slice_sum.h); in older results one by one."""
+    """Their loads are in flight with the others' (core/slice_sum.h); in older results one by one."""
     kernel, model = next(k for k in hopper_gemm.kernels("bf16_*_tn_64x64*") if k.accumulator == "f32"), load_model()
     problem = Problem(8, 64, 720720, "bf16", "bf16", ("k",), ("k",))
 
