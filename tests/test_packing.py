@@ -96,6 +96,26 @@ def test_tiles_have_the_more_rows_the_shorter_these_are(rows, columns):
     assert bool((target[[0, -1]] == 77).all())
 
 
+@pytest.mark.parametrize("bytes_of", DTYPES)
+@pytest.mark.parametrize(("rows", "columns", "offset"), [(1, 5, 1), (2, 3, 0), (40, 42, 3), (513, 13, 1), (70, 129, 7), (9, 257, 15)])
+def test_words_across_the_end_of_a_row_are_read_where_the_next_row_begins(rows, columns, offset, bytes_of):
+    """Of dense rows; what lies before and behind the matrix is not read, and of the next row nothing gets into the padding."""
+    dtype, pieces = DTYPES[bytes_of], -(-columns * bytes_of // 16)
+    data = torch.randint(1, 100, (offset + rows * columns,), dtype=dtype)
+    target = torch.full((rows, pieces * 16 // bytes_of), 77, dtype=dtype)
+    source = data[offset:].view(rows, columns)
+    copy(source, target[:, :columns], target.shape[1])
+    assert torch.equal(target[:, :columns], source) and not target[:, columns:].any()
+
+
+def test_dense_rows_take_fewer_loads_than_those_with_gaps():
+    def steps(gap: int) -> int:
+        target = torch.zeros(512, 48, dtype=BF16)
+        return _C.copy_emulated([(ints(512, 42 + gap)[:, :42], target[:, :42], 48, 0)])["steps"]
+
+    assert steps(0) < 0.95 * steps(1)
+
+
 def test_short_rows_take_as_few_threads_as_they_need():
     """What the emulator steps through: 8 CTAs for 512 rows of 6 pieces, 32 for rows of 32."""
 

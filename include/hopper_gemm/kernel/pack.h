@@ -6,8 +6,9 @@
 //   staged   source and target are contiguous in different dimensions: lanes run along the rows on one side and along
 //            the columns on the other, with the tile in shared memory between them.
 //
-// Nothing outside the operand is read: a word that reaches beyond its row is read by elements. Every path moves bits only,
-// but for float32 operands that are split in two tf32 parts (PackSplit).
+// Nothing outside the operand is read: a word that reaches beyond its row is read by elements, unless it is a copy's and the
+// next row begins there (staged ones took 1-10% longer with that: pack_words.json). Every path moves bits only, but for float32
+// operands that are split in two tf32 parts (PackSplit).
 #pragma once
 #include <bit>
 
@@ -40,10 +41,11 @@ struct PackPlace {
   int row, piece;
 };
 
-// What the loads of a piece bring: it begins `misfit` bytes into two adjacent words.
+// What the loads of a piece bring: it begins some bytes into two adjacent words. kCut: and what follows its own bytes is cut.
+template <bool kCut>
 struct Fetched {
   arch::Piece low, high;
-  uint32_t misfit;
+  uint32_t misfit;  // kCut: and the piece's bytes from the fifth bit on; together, for they take a register
 
   HG_DEVICE arch::Piece piece() const {
     uint32_t w[8];
@@ -55,8 +57,14 @@ struct Fetched {
       w[i] = misfit & 4 ? w[i + 1] : w[i];
     arch::Piece piece;
     HG_UNROLL for (int i = 0; i < 4; ++i)
-      piece.word[i] = static_cast<uint32_t>((static_cast<uint64_t>(w[i + 1]) << 32 | w[i]) >> (misfit % 4 * 8));
+      piece.word[i] = static_cast<uint32_t>((static_cast<uint64_t>(w[i + 1]) << 32 | w[i]) >> (misfit % 4 * 8)) & kept(i);
     return piece;
+  }
+
+  HG_DEVICE uint32_t kept(int word) const {
+    if constexpr (!kCut) return ~0u;
+    const int left = static_cast<int>(misfit >> 4) - 4 * word;
+    return left >= 4 ? ~0u : left <= 0 ? 0u : ~(~0u << 8 * left);
   }
 };
 
@@ -109,21 +117,30 @@ struct Packer {
     return packer;
   }
 
-  // Starts the loads of a piece; nothing waits for them here, so that those of the next piece can follow.
-  HG_DEVICE Fetched fetch(PackPlace place) const {
+  // Starts the loads of a piece; nothing waits for them here, so that those of the next piece can follow. kAcross: words may
+  // reach into the rows before and behind where these are adjacent.
+  template <bool kAcross>
+  HG_DEVICE Fetched<kAcross> fetch(PackPlace place) const {
     const int64_t row = first_row + place.row, column = first_column + place.piece * kColumns;
-    Fetched fetched = {};
+    Fetched<kAcross> fetched = {.misfit = kAcross ? kPieceBytes << 4 : 0};
     if (row >= job.rows || column >= job.columns) return fetched;
     const Element* begin = source + row * job.from.row_stride;
     const Element* from = begin + column * job.from.column_stride;
     const uint32_t misfit = reinterpret_cast<uintptr_t>(from) % kPieceBytes;
     const Element* aligned = from - misfit / kBytes;
     const Element* end = aligned + (misfit == 0 ? 1 : 2) * kColumns;
-    if (job.from.column_stride == 1 && aligned >= begin && end <= begin + job.columns) {
+    const bool across = kAcross && job.from.row_stride == job.columns;
+    const Element* first = across ? source : begin;
+    const Element* last = across ? source + job.rows * job.columns : begin + job.columns;
+    if (job.from.column_stride == 1 && aligned >= first && end <= last) {
       const auto* words = reinterpret_cast<const arch::Piece*>(aligned);
       fetched.low = arch::load_global(words);
       if (misfit != 0) fetched.high = arch::load_global(words + 1);
       fetched.misfit = misfit;
+      if constexpr (kAcross) {
+        const int left = column + kColumns <= job.columns ? kColumns : static_cast<int>(job.columns - column);
+        fetched.misfit |= left * kBytes << 4;
+      }
       return fetched;
     }
     Element elements[kColumns];
@@ -178,10 +195,10 @@ struct Packer {
   HG_DEVICE void run() const {
     constexpr int each = kTilePieces / kPackThreads;
     const int thread = static_cast<int>(arch::thread_index());
-    Fetched fetched[each];
+    Fetched<!kStaged> fetched[each];
     arch::Piece pieces[each];
     HG_UNROLL for (int i = 0; i < each; ++i)
-      fetched[i] = fetch(place<kStaged>(i * kPackThreads + thread, job.gathers));
+      fetched[i] = fetch<!kStaged>(place<kStaged>(i * kPackThreads + thread, job.gathers));
     HG_UNROLL for (int i = 0; i < each; ++i)
       pieces[i] = fetched[i].piece();
     if constexpr (kStaged) {
