@@ -27,6 +27,7 @@ from hopper_gemm.bench.environment import environment
 from hopper_gemm.bench.runner import Operands, floor_us, write_json
 from hopper_gemm.bench.suites import Case, load_suite
 from hopper_gemm.device import card_of
+from hopper_gemm.plan import Request, candidates_for
 from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import Prediction, in_slices, load_model, predict
 from hopper_gemm.tiling import CLIPS, SUMS
@@ -67,12 +68,7 @@ def extents(text: str) -> range:
 def applicable(case: Case) -> list:
     """Kernels worth timing: not those whose tile is far larger than the output, nor thousands of tiny tiles."""
     problem, card, model = case.problem(), card_of(0), load_model()
-    kernels = [
-        k
-        for k in all_kernels()
-        if k.compiled and k.automatic and k.input == problem.input and k.accumulator != "f16" and k.operand_layout in problem.layouts
-        and (k.promote_k > 0) == problem.promotes
-    ]
+    kernels, _ = candidates_for(problem, Request(), [k for k in all_kernels() if k.compiled])
     predictions = [predict(problem.for_output(k.output), k, card, model) for k in kernels]
     best = min(p.us for p in predictions)
     return [p for p in predictions if p.us < 2.2 * best or p.tiles <= 88]
