@@ -5,7 +5,7 @@
 # holds the emulator only, and says so.
 PYTHON ?= python3
 TORCH_VERSION ?= 2.13.0
-TOOLS = "setuptools>=77" wheel build "cmake>=3.26" ninja numpy scipy scikit-learn typer rich matplotlib pytest hypothesis ruff mypy nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
+TOOLS = "setuptools>=77" wheel build "cmake>=3.26" ninja numpy scipy lightgbm typer rich matplotlib pytest hypothesis ruff mypy nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm
 HAS_TORCH := $(shell $(PYTHON) -c "import torch" 2>/dev/null && echo yes)
 HAS_TOOLS := $(shell $(PYTHON) -c "import setuptools, numpy, scipy, typer, rich, matplotlib, pytest, hypothesis" 2>/dev/null && echo yes)
 

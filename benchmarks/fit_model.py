@@ -7,8 +7,8 @@ logarithms of predicted over measured time: within a shape the order of kernels 
 all of them are off together counts less. Times are the sustained ones, and short ones stretched alike
 for kernels that were not among the fastest; of rows without sustained times, only deep products whose K was cut into slices,
 which short rounds rank the same way. `factor` is what one schedule, tile and cluster takes beyond the model, drawn towards 1,
-of its own time and of the memory's. The correction is a sum of regression trees over the errors that are left (scikit-learn),
-which learn from the slower kernels too: what looks fast and is not has to be seen.
+of its own time and of the memory's. The correction is a sum of regression trees over the errors that are left (boosting.py), which
+learn from the slower kernels too: what looks fast and is not has to be seen.
 Prints what the chosen kernels cost beyond the best, of trees that have not seen the shape; --write replaces the files.
 """
 
@@ -21,15 +21,16 @@ import math
 from pathlib import Path
 from typing import Any
 
+import lightgbm
 import numpy as np
 import scipy.sparse
 from scipy.optimize import least_squares
-from sklearn.ensemble import GradientBoostingRegressor
 
 from hopper_gemm.correction import FEATURES, features, kind_of
 from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import load_model
+from boosting import learn, nested
 from timings import Timed, timings
 
 MODEL = Path(__file__).resolve().parents[1] / "hopper_gemm" / "model.json"
@@ -48,10 +49,6 @@ PRIOR = 0.25  # how far a constant may move in one fit, as a standard deviation 
 FACTOR_PRIOR = 0.04
 ERROR = 0.03  # of a timing and the model, as a standard deviation of its logarithm
 TOGETHER = 0.3  # weight of an error that all kernels of a shape share
-BOOSTING: dict[str, Any] = {
-    "n_estimators": 400, "learning_rate": 0.07, "max_depth": 6, "subsample": 0.5, "max_features": 0.6, "min_samples_leaf": 8,
-    "init": "zero", "random_state": 0,
-}  # fmt: skip
 PARTS = ("kernel", "memory")  # that have factors
 FASTEST = 12  # of a shape are what constants are fitted to
 
@@ -170,8 +167,10 @@ class Correction:
         self.missing = np.concatenate(shared) - self.errors  # what to add; what the kernels of a shape share does not matter
         self.shape = np.repeat(np.arange(len(fit.shapes)), [len(shape) for shape in fit.shapes])
 
-    def learn(self, rows: np.ndarray) -> GradientBoostingRegressor:
-        return GradientBoostingRegressor(**BOOSTING).fit(self.features[rows], self.missing[rows], sample_weight=self.weights[rows])
+    def learn(self, rows: np.ndarray) -> lightgbm.Booster:
+        times = np.array([t.us for t in self.fit.timed])
+        predicted = self.errors + np.log(times)
+        return learn(*(values[rows] for values in (self.features, self.missing, self.weights, predicted, times, self.shape)))
 
     def unseen(self, folds: int = 4) -> np.ndarray:
         """Errors with corrections learned from the other shapes."""
@@ -184,15 +183,7 @@ class Correction:
 
     def trees(self) -> list[Any]:
         """As hopper_gemm/correction.py reads them."""
-        machine = self.learn(np.full(len(self.missing), True))
-
-        def node(tree: Any, i: int) -> Any:
-            if tree.feature[i] < 0:
-                return round(BOOSTING["learning_rate"] * float(tree.value[i].item()), 5)
-            low, high = (node(tree, int(side[i])) for side in (tree.children_left, tree.children_right))
-            return [int(tree.feature[i]), float(f"{tree.threshold[i]:.8g}"), low, high]
-
-        return [node(estimator.tree_, 0) for estimator in machine.estimators_.ravel()]
+        return nested(self.learn(np.full(len(self.missing), True)))
 
 
 def report(title: str, regrets: list[tuple[float, Timed, Timed]]) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hopper_gemm.bench.suites import Case
 from hopper_gemm.cost import Card, Estimate
+from hopper_gemm.plan import Request, candidates_for
 from hopper_gemm.registry import Kernel
 from hopper_gemm.selector import load_model
 from hopper_gemm.tiling import CLIPS, SUMS
@@ -34,7 +35,7 @@ class Timed:
 
 
 def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
-    """Of every shape, those of kernels in this build."""
+    """Of every shape, those of kernels in this build that may be chosen for it."""
     shapes = []
     result = json.loads(path.read_text())
     for row in result["rows"]:
@@ -58,7 +59,8 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
             if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
                 continue
         versions = result.get("clips", 0), result.get("sums", 0)
-        timed = [Timed(case, kernels[prefix + name], int(s), us, *versions) for name, s, us in found if prefix + name in kernels]
+        may_run = {kernel.name for kernel in candidates_for(case.problem(), Request(), [*kernels.values()])[0]}
+        timed = [Timed(case, kernels[prefix + name], int(s), us, *versions) for name, s, us in found if prefix + name in may_run]
         if len(timed) > 1:
             shapes.append(timed)
     return shapes

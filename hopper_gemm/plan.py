@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from . import manifest
 from .config import Config, matching
 from .errors import UnsupportedProblemError, sentence
+from .operands import K_MAJOR
 from .problem import Problem
 from .registry import Kernel
 from .schedule import AUTO, Schedule, parse_schedule
@@ -168,8 +169,7 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
             nearest = _nearest(pool[0], problem, built)
             raise UnsupportedProblemError(_why_none(problem, request, reason, len(pool), nearest))
         pool = kept
-    # A row or a column can be read two ways, what is packed can lie two ways: the first that has kernels. fp16 sums only where
-    # nothing else matches.
+    # A row or a column can be read two ways: the first that has kernels. fp16 sums only where nothing else matches.
     best = min(_reading(k, problem) for k in pool) if pool else 0
     pool = [k for k in pool if _reading(k, problem) == best]
     return _whole_boxes(_as_exact_as_asked(pool, problem), problem), rejected
@@ -198,11 +198,11 @@ def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:
 
 
 def _reading(kernel: Kernel, problem: Problem) -> tuple[int, int]:
-    """Which of the readings of A and B a kernel uses, 0 for the best of each. What is packed keeps its order: turning it gained
-    0.5% on average and 8% at most (docs/notes/failed_ideas.md)."""
+    """Which of the readings of A and B a kernel uses, 0 for the best of each. What is packed can lie either way, but what lies
+    along K already is not turned: that gained 0.5% on average and 8% at most (docs/notes/failed_ideas.md)."""
     seen = problem.for_output(kernel.output)
-    ways = zip((seen.a_majors, seen.b_majors), manifest.majors(kernel.layout))
-    readings = [majors.index(major) for majors, major in ways]
+    ways = zip(seen.packs, (seen.a_majors, seen.b_majors), manifest.majors(kernel.layout))
+    readings = [0 if packs and majors[0] != K_MAJOR else majors.index(major) for packs, majors, major in ways]
     return (readings[0], readings[1]) if seen.row_major else (readings[1], readings[0])
 
 

@@ -20,7 +20,7 @@ from hopper_gemm.cost import Card, Estimate
 from hopper_gemm.registry import all_kernels
 from hopper_gemm.selector import load_model
 
-pytest.importorskip("sklearn")  # what fits the trees; the package itself does without
+pytest.importorskip("lightgbm")  # what fits the trees; the package itself does without
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 
@@ -80,9 +80,29 @@ def test_trees_take_out_what_the_model_missed(program):
     kinds = frozenset(correction.kind_of(t.kernel) for t in fit.timed)
     ours = [log_factor(fit.estimate(t, model), correction.Correction(kinds, tuple(trees))) for t in fit.timed]
     same = np.isclose(ours, learned, atol=1e-3)  # features are rounded there, which tips a few over a threshold
-    assert same.mean() > 0.97, "the package walks the trees as scikit-learn does"
+    assert same.mean() > 0.97, "the package walks the trees as LightGBM does"
     left = np.average((found.missing - ours) ** 2, weights=found.weights)
     assert left < 0.5 * np.average(found.missing**2, weights=found.weights)
+
+
+def test_the_slopes_of_choosing_are_those_of_what_a_choice_costs():
+    """By differences, for two shapes; and a row of another shape has no part in it."""
+    boosting = load_program("boosting")
+    draw = np.random.default_rng(3)
+    measured, predicted, added = np.log(draw.uniform(2, 2.2, 7)), np.log(draw.uniform(2, 2.2, 7)), draw.normal(0, 0.01, 7)
+    missing, weights, begins, own = draw.normal(0, 0.1, 7), draw.uniform(0, 1, 7), np.array([0, 3]), np.array([0, 0, 0, 1, 1, 1, 1])
+    slopes = boosting.loss(missing, weights, predicted, measured, (begins, own))
+
+    def total(x):
+        cost = 0.5 * (weights * (x - missing) ** 2).sum()
+        for rows in (slice(0, 3), slice(3, 7)):
+            chance = np.exp(-(predicted + x)[rows] / boosting.SOFTNESS)
+            cost += boosting.CHOICE * (chance * (measured[rows] - measured[rows].min())).sum() / chance.sum()
+        return cost
+
+    found, curvature = slopes(added, None)
+    by_differences = [(total(added + step) - total(added - step)) / 2e-6 for step in 1e-6 * np.eye(7)]
+    assert np.allclose(found, by_differences, rtol=1e-4, atol=1e-6) and (curvature >= weights).all()
 
 
 def test_the_shipped_trees_are_of_these_features():

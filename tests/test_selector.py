@@ -263,6 +263,21 @@ def test_what_is_packed_may_lie_either_way():
     assert 20 < along < across < 50
 
 
+@pytest.mark.parametrize(("a_majors", "b_majors", "layouts"), [
+    (("k", "mn"), ("k", "mn"), {"tn"}),
+    (("mn", "k"), ("k", "mn"), {"nn", "tn"}),
+    (("mn", "k"), ("mn", "k"), {"nt", "tn", "nn", "tt"}),
+])  # fmt: skip
+def test_what_is_packed_and_lies_along_k_stays_so(a_majors, b_majors, layouts):
+    """It may still be turned for a kernel that is named."""
+    asked = Problem(301, 257, 77, "bf16", "bf16", a_majors, b_majors, packs=(True, True), workspace_bytes=1 << 20)
+    plan = make_plan(asked, MODEL_ALONE, all_kernels(), H200)
+    ours = {p.kernel.layout for p in (plan.chosen, *plan.alternatives) if not p.problem.swapped}
+    assert ours == layouts
+    named = make_plan(asked, Request(config="bf16_bf16_f32_nt_64x64x64_c1x1_s5_multistage_direct"), all_kernels(), H200)
+    assert named.kernel.layout == "nt"
+
+
 def test_packing_is_no_part_of_what_crowding_costs():
     """Of kernels whose CTAs share an SM, in a chain of static weights."""
     model = load_model()
