@@ -1,8 +1,8 @@
 """Learns the correction of hopper_gemm/correction.py: gradient boosting of regression trees (LightGBM) with a loss of two parts.
 
 The one is the squared error of the logarithm of a time. The other is what a choice costs: were each kernel of a shape chosen
-with probability p ~ exp(-t / SOFTNESS), t the logarithm of its corrected time, the mean over them of log(its measured time /
-that of the fastest) (the expected cost of a softmax policy; as in Cao et al., "Learning to rank: from pairwise approach to
+with probability p ~ exp(-t / SOFTNESS), t the logarithm of its corrected time, the expected log(measured time / that of
+the fastest), of which no kernel counts for more than 1 (the cost of a softmax policy; as in Cao et al., "Learning to rank: from pairwise approach to
 listwise approach", 2007, a list at a time). It pays for order among the fastest, which is all that a choice needs.
 """
 
@@ -17,7 +17,8 @@ import numpy as np
 TREES = 400
 PARAMETERS: dict[str, Any] = {
     "learning_rate": 0.07, "num_leaves": 96, "max_depth": 9, "min_data_in_leaf": 8, "min_sum_hessian_in_leaf": 1e-3, "lambda_l2": 5.0,
-    "bagging_fraction": 0.5, "bagging_freq": 1, "feature_fraction_bynode": 0.6, "seed": 0, "deterministic": True, "verbose": -1,
+    "bagging_fraction": 0.5, "bagging_freq": 1, "feature_fraction_bynode": 0.6, "seed": 0, "deterministic": True, "force_row_wise": True,
+    "verbose": -1,
 }  # fmt: skip
 CHOICE = 0.3  # what the second part of the loss counts for
 SOFTNESS = 0.03

@@ -1,4 +1,4 @@
-"""Times every kernel of the build on many shapes: what hopper_gemm/model.json is fitted to and tiles are chosen by.
+"""Times every kernel that may be chosen on many shapes: what hopper_gemm/model.json is fitted to and tiles are chosen by.
 
     python benchmarks/sweep.py --json sweep.json [--seconds 240] [--random 70] [--seed 11] [--suite peers] [--dtype bf16,fp16]
                                [--rows 1:32] [--depth 1536:16384] [--layout nt] [--packed]

@@ -10,6 +10,7 @@ from typing import Any
 
 from hopper_gemm.bench.suites import Case
 from hopper_gemm.cost import Card, Estimate
+from hopper_gemm.errors import UnsupportedProblemError
 from hopper_gemm.plan import Request, candidates_for
 from hopper_gemm.registry import Kernel
 from hopper_gemm.selector import load_model
@@ -59,11 +60,19 @@ def timings(path: Path, kernels: dict[str, Kernel]) -> list[list[Timed]]:
             if all(int(slices) == 1 for _, slices, _ in found[: FASTEST // 2]):
                 continue
         versions = result.get("clips", 0), result.get("sums", 0)
-        may_run = {kernel.name for kernel in candidates_for(case.problem(), Request(), [*kernels.values()])[0]}
+        may_run = {kernel.name for kernel in _candidates(case, kernels)}
         timed = [Timed(case, kernels[prefix + name], int(s), us, *versions) for name, s, us in found if prefix + name in may_run]
         if len(timed) > 1:
             shapes.append(timed)
     return shapes
+
+
+def _candidates(case: Case, kernels: dict[str, Kernel]) -> list[Kernel]:
+    """None if these are all of other types."""
+    try:
+        return candidates_for(case.problem(), Request(), [*kernels.values()])[0]
+    except UnsupportedProblemError:
+        return []
 
 
 def named(row: dict[str, Any]) -> dict[str, float]:

@@ -1,6 +1,7 @@
-"""What the model of cost.py does not know: a correction of its times, learned from the errors it made on measured shapes.
+"""What the model of cost.py does not know: a correction of its times, learned from the errors it made on measured shapes
+and from what choosing by it cost there.
 
-A sum of small regression trees (gradient boosting: Friedman, "Greedy function approximation", 2001) over how a problem falls
+A sum of regression trees (gradient boosting: Friedman, "Greedy function approximation", 2001; benchmarks/boosting.py) over how a problem falls
 into a kernel's tiles and over the terms of the model. Kernels of a kind that was not measured (integers, 3xTF32) are left as
 the model has them. `benchmarks/fit_model.py` writes correction.json.
 """

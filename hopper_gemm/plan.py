@@ -170,8 +170,8 @@ def candidates_for(problem: Problem, request: Request, built: Sequence[Kernel]) 
             raise UnsupportedProblemError(_why_none(problem, request, reason, len(pool), nearest))
         pool = kept
     # A row or a column can be read two ways: the first that has kernels. fp16 sums only where nothing else matches.
-    best = min(_reading(k, problem) for k in pool) if pool else 0
-    pool = [k for k in pool if _reading(k, problem) == best]
+    best = min(_reading(k, problem, request) for k in pool) if pool else 0
+    pool = [k for k in pool if _reading(k, problem, request) == best]
     return _whole_boxes(_as_exact_as_asked(pool, problem), problem), rejected
 
 
@@ -197,12 +197,13 @@ def _as_exact_as_asked(pool: list[Kernel], problem: Problem) -> list[Kernel]:
     return preferred or pool
 
 
-def _reading(kernel: Kernel, problem: Problem) -> tuple[int, int]:
-    """Which of the readings of A and B a kernel uses, 0 for the best of each. What is packed can lie either way, but what lies
-    along K already is not turned: that gained 0.5% on average and 8% at most (docs/notes/failed_ideas.md)."""
+def _reading(kernel: Kernel, problem: Problem, request: Request) -> tuple[int, int]:
+    """Which of the readings of A and B a kernel uses, 0 for the best of each. A packed copy can lie either way, but one that is
+    cheapest along K does: for dense bf16 the other gained 0.5% on average and 8% at most (docs/notes/failed_ideas.md). Which is
+    the cheapest does not count where all M are to take one kernel: one row of columns looks like a row."""
     seen = problem.for_output(kernel.output)
     ways = zip(seen.packs, (seen.a_majors, seen.b_majors), manifest.majors(kernel.layout))
-    readings = [0 if packs and majors[0] != K_MAJOR else majors.index(major) for packs, majors, major in ways]
+    readings = [0 if packs and (request.batch_invariant or majors[0] != K_MAJOR) else majors.index(major) for packs, majors, major in ways]
     return (readings[0], readings[1]) if seen.row_major else (readings[1], readings[0])
 
 

@@ -130,6 +130,17 @@ def test_one_kernel_for_all_m_on_an_h200_of_what_is_packed(n, k):
     assert len({plan.kernel.name for plan in plans}) == 1 and {plan.chosen.walk.slices for plan in plans} == {1}
 
 
+def test_one_kernel_for_all_m_of_columns_that_are_packed():
+    """One row of a transposed operand looks like a row, which is packed the other way round."""
+    data = torch.empty(512, 1001, dtype=torch.bfloat16)
+    for n in (4096, 100, 1000):
+        b = rows(n, 512, torch.bfloat16).t()
+        with hopper_gemm.emulator():
+            plans = [explain(data.t()[:m], b, batch_invariant=True) for m in (1, 2, 100)]
+        assert all(p.plan.problem.packs[p.plan.problem.swapped] for p in plans)
+        assert len({p.kernel for p in plans}) == 1, n
+
+
 def test_rows_of_many_that_are_packed():
     a, b = rows(700, 5475, torch.float16), rows(35, 5475, torch.float16).t()
     with hopper_gemm.emulator(sm_count=32):

@@ -51,6 +51,12 @@ def test_earlier_results_of_the_selector_are_timings_too(program):
     assert one[0].kernel.name == "bf16_bf16_f32_tn_64x8x128_c1x1_s6_warp_specialized_tma_column" and one[0].us == 1.37 and one[0].slices == 1
 
 
+def test_rows_of_types_that_the_build_lacks_are_left_out(program):
+    kernels = {kernel.name: kernel for kernel in all_kernels() if kernel.input == "bf16"}
+    assert not program.timings(RESULTS / "sweep_types.json", kernels)
+    assert len(program.timings(RESULTS / "sweep_peers.json", kernels)) > 30
+
+
 def test_slopes_are_those_of_the_residuals(fit):
     x = np.random.default_rng(0).normal(0, 0.02, len(fit.start_point()))
     slopes, step = fit.jacobian(x), 1e-4
