@@ -1,9 +1,10 @@
 """Learns the correction of hopper_gemm/correction.py: gradient boosting of regression trees (LightGBM) with a loss of two parts.
 
 The one is the squared error of the logarithm of a time. The other is what a choice costs: were each kernel of a shape chosen
-with probability p ~ exp(-t / SOFTNESS), t the logarithm of its corrected time, the expected log(measured time / that of
-the fastest), of which no kernel counts for more than 1 (the cost of a softmax policy; as in Cao et al., "Learning to rank: from pairwise approach to
-listwise approach", 2007, a list at a time). It pays for order among the fastest, which is all that a choice needs.
+with probability p ~ exp(-t / SOFTNESS), t the logarithm of its corrected time, the expected log(measured time / that of the
+fastest), of which no kernel counts for more than 1 (the cost of a softmax policy, a list at a time as in Cao et al., "Learning
+to rank: from pairwise approach to listwise approach", 2007). It pays for order among the fastest, which is all that a choice
+needs.
 """
 
 from __future__ import annotations
