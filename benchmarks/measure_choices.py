@@ -5,8 +5,8 @@
 Layers of the models of `bench --model` for some numbers of tokens, and the suites of shapes. Every problem goes through the
 tuner's search (hopper_gemm/search.py), whose rounds are sustained. Problems that the file has already are left as they are,
 but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--pairs` goes on
-with the best few, each alone with torch, for two seconds more: at the power limit a kernel's rank depends on how hot the others
-run. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+with the best few, each alone with torch, and then the other walks of the best, for ten seconds more: at the power limit a
+kernel's rank depends on how hot the others run. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import json
 import random
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -30,16 +31,16 @@ from hopper_gemm.device import card_of
 from hopper_gemm.plan import Request
 from hopper_gemm.problem import DTYPES
 from hopper_gemm.registry import all_kernels, by_name
-from hopper_gemm.search import search
-from hopper_gemm.selector import load_model, predict
+from hopper_gemm.search import name_of, other_walks, search
+from hopper_gemm.selector import Prediction, load_model, predict
 from hopper_gemm.tuned import MEASURED, Choice, key_of, options_of
 from hopper_gemm.tuner import Rotation, Stopwatch
-from hopper_gemm.walk import Walk
 
 MODELS = ("llama-3-8b", "llama-3-70b", "deepseek-v3")
 TOKENS = (16, 128, 512, 2048, 4096, 8192, 1, 64, 256, 1024, 32)
 SUITES = ("peers", "layouts", "types")
-PAIRED, PAIR_ROUNDS = 5, 10
+PAIRED, PAIR_ROUNDS = 8, 12
+BETTER = 1.002  # another walk than the one before, by the noise of walks in the same rounds
 LARGEST_OUTPUT = 1 << 28  # elements: the heads of models at thousands of tokens are left to the model
 
 
@@ -63,30 +64,54 @@ def measured(case: Case, seconds: float) -> tuple[str, Choice]:
 
 def paired(case: Case, choice: Choice) -> Choice:
     """The best kernels of a search, each in rounds with torch alone: the one that gains most on it, with the walk that the search
-    found if it is the search's own, else with the model's. The time of the model's kernel is scaled by what each gains."""
+    found if it is the search's own, else with the model's. Its other walks follow, all with torch in the same rounds: they run
+    about as hot. The time of the model's kernel is scaled by what each gains."""
     sets, problem = Operands(case, seed=0), case.problem()
     if any(problem.packs):
         return choice
     names = list(dict.fromkeys([choice.kernel, choice.model_kernel, *choice.measured]))[:PAIRED]
-    found: dict[str, tuple[float, float, Walk]] = {}  # gain on torch, microseconds
+    tried: dict[str, Prediction] = {}
+    found: dict[str, Beside] = {}
     for name in names:
         kernel = by_name()[name]
-        walk = predict(problem.for_output(kernel.output), kernel, card_of(0), load_model()).walk
-        walk = dataclasses.replace(walk, **choice.walk) if name == choice.kernel else walk
-        own = sets.kernel_call(kernel, walk)
-        candidates = measure.capture({"torch": sets.torch_call, name: own}, sets.count, lambda who, e: print(f"  {who}: {e}"))
-        if len(candidates) < 2 or not sets.agrees(own):
-            print(f"  {name} fails or is wrong", flush=True)
-            continue
-        times = measure.time_interleaved(candidates, PAIR_ROUNDS, order=random.Random(0))
-        found[name] = times[name].ratio_to(times["torch"]), times[name].us, walk
-        print(f"  {name}: {times[name].us:.2f} us, {found[name][0]:.3f} of torch", flush=True)
-    best = max(found, key=lambda name: found[name][0], default=choice.kernel)
-    if best == choice.kernel or choice.model_kernel not in found:
+        tried[name] = predict(problem.for_output(kernel.output), kernel, card_of(0), load_model())
+        if name == choice.kernel:
+            tried[name] = dataclasses.replace(tried[name], walk=dataclasses.replace(tried[name].walk, **choice.walk))
+        found |= beside_torch(sets, {name: tried[name]})
+    best = max(found, key=lambda name: found[name].gain, default="")
+    if choice.model_kernel not in found:
         return choice
-    gain, us, walk = found[best]
-    model_us = us * gain / found[choice.model_kernel][0]
-    return dataclasses.replace(choice, kernel=best, walk=options_of(walk), us=round(us, 3), model_us=round(model_us, 3))
+    first = name_of(tried[best])
+    walks = {first: tried[best], **dict(other_walks(tried[best], card_of(0)))}
+    of_walks = beside_torch(sets, walks)
+    last = max(of_walks, key=lambda name: of_walks[name].gain)
+    if of_walks[last].gain < BETTER * of_walks[first].gain:
+        last = first
+    if best == choice.kernel and last == first:
+        return choice
+    us, gain = of_walks[last].us, of_walks[last].gain / of_walks[first].gain * found[best].gain / found[choice.model_kernel].gain
+    return dataclasses.replace(
+        choice, kernel=best, walk=options_of(walks[last].walk), us=round(us, 3), model_us=round(us * gain, 3)
+    )
+
+
+class Beside(NamedTuple):
+    """Microseconds, and torch's time in the same rounds over that."""
+
+    us: float
+    gain: float
+
+
+def beside_torch(sets: Operands, candidates: Mapping[str, Prediction]) -> dict[str, Beside]:
+    """All candidates in the same rounds as torch; one that fails or is wrong is left out."""
+    calls = {name: sets.kernel_call(p.kernel, p.walk) for name, p in candidates.items()}
+    graphs = measure.capture({"torch": sets.torch_call, **calls}, sets.count, lambda who, e: print(f"  {who}: {e}"))
+    graphs = {name: graph for name, graph in graphs.items() if name not in calls or sets.agrees(calls[name])}
+    times = measure.time_interleaved(graphs, PAIR_ROUNDS, order=random.Random(0))
+    found = {name: Beside(times[name].us, times[name].ratio_to(times["torch"])) for name in times if name != "torch"}
+    for name in candidates:
+        print(f"  {name}: {'{:.2f} us, {:.4f} of torch'.format(*found[name]) if name in found else 'fails or is wrong'}")
+    return found
 
 
 def kept(choice: Choice, commit: str) -> dict[str, Any]:

@@ -56,23 +56,23 @@ def search(
     own = make_plan(problem, Request(request.schedule, request.config, tuned=False, shipped=False), built, card, can_run).chosen
     pool, _ = candidates_for(problem, request, built)
     ranked = [p for p in rank(problem, pool, card, load_model()) if not can_run(p)]
-    first = {_name(p): p for p in (own, *ranked) if p.us < HOPELESS * own.us}
+    first = {name_of(p): p for p in (own, *ranked) if p.us < HOPELESS * own.us}
     note(f"{len(first)} kernels")
     short = stopwatch(first, 2, _fraction(first, seconds))
     kernels = sorted(short, key=lambda n: short[n].us)[:OTHER_WALKS_OF]
-    walks = {name: p for kernel in kernels for name, p in _other_walks(first[kernel], card)}
+    walks = {name: p for kernel in kernels for name, p in other_walks(first[kernel], card)}
     if walks and _left(begin, seconds) > 0.3 * seconds:
         note(f"{len(walks)} other walks of the fastest {len(kernels)}")
         short |= stopwatch(walks, 2, _fraction(walks, seconds))
     everyone = first | walks
     names = sorted(short, key=lambda n: short[n].us)[:FINALISTS]
-    finalists = {name: everyone[name] for name in dict.fromkeys([_name(own), *names]) if name in short}
+    finalists = {name: everyone[name] for name in dict.fromkeys([name_of(own), *names]) if name in short}
     if not finalists:
         raise UnsupportedProblemError(sentence(f"no kernel could be timed for {problem.describe()}", fix="see the notes above"))
     rounds = int(_left(begin, seconds) / (ROUND_S * len(finalists)))
     note(f"the best {len(finalists)}, interleaved")
     final = stopwatch(finalists, max(LEAST_ROUNDS, min(MOST_ROUNDS, rounds)), 1.0)
-    return _choice(finalists, short, final, _name(own))
+    return _choice(finalists, short, final, name_of(own))
 
 
 def _fraction(candidates: Mapping[str, Prediction], seconds: float) -> float:
@@ -111,11 +111,11 @@ def _choice(
     )
 
 
-def _name(prediction: Prediction) -> str:
+def name_of(prediction: Prediction) -> str:
     return " ".join([prediction.kernel.name, *map(str, options_of(prediction.walk).values())])
 
 
-def _other_walks(prediction: Prediction, card: Card) -> Iterator[tuple[str, Prediction]]:
+def other_walks(prediction: Prediction, card: Card) -> Iterator[tuple[str, Prediction]]:
     """The kernel with every number of slices worth a try, and with every tile order where there are tiles enough for it to
     matter."""
     own = prediction.walk
@@ -129,7 +129,7 @@ def _other_walks(prediction: Prediction, card: Card) -> Iterator[tuple[str, Pred
     for walk in walks:
         if walk != own:
             other = dataclasses.replace(prediction, walk=walk)
-            yield _name(other), other
+            yield name_of(other), other
 
 
 def _differs(prediction: Prediction, walk: Walk) -> bool:

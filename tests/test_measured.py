@@ -162,10 +162,11 @@ def test_a_problem_is_measured_and_kept(monkeypatch, tmp_path):
 def test_pairs_with_torch_decide_between_the_best(monkeypatch):
     from hopper_gemm.bench import measure
 
-    measuring, case = program(), program().cases()[0]
+    measuring, case = program(), Case(4096, 4096, 4096)
     plan = plan_of(case.problem(), Request(shipped=False))
     model, found, wrong, best = (p.kernel.name for p in (plan.chosen, *plan.alternatives[:3]))
     gains = {model: 1.0, found: 1.02, wrong: 2.0, best: 1.05}
+    walks = {}
 
     class Sets:
         count, torch_call = 1, staticmethod(lambda i: None)
@@ -174,14 +175,16 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
             pass
 
         def kernel_call(self, kernel, walk):
-            return kernel.name
+            return kernel.name, walk.raster, walk.group
 
         def agrees(self, call):
-            return call != wrong
+            return call[0] != wrong
 
     def timed(candidates, rounds, *, order):
-        assert len(candidates) == 2 and "torch" in candidates, "each alone with torch"
-        return {name: measure.Timing((10.0 / gains.get(name, 1.0),) * rounds) for name in candidates}
+        calls = {name: call for name, call in candidates.items() if name != "torch"}
+        assert len(candidates) == len(calls) + 1 and len({call[0] for call in calls.values()}) <= 1, "no two kernels beside torch"
+        times = {name: 10.0 / gains[call[0]] / walks.get(call[1:], 1.0) for name, call in calls.items()}
+        return {name: measure.Timing((us,) * rounds) for name, us in {"torch": 10.0, **times}.items()}
 
     monkeypatch.setattr(measuring, "Operands", Sets)
     monkeypatch.setattr(measuring, "card_of", lambda index: CARD)
@@ -191,6 +194,12 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
     chosen = measuring.paired(case, choice)
     assert (chosen.kernel, chosen.us) == (best, round(10 / 1.05, 3)) and chosen.walk == options_of(plan.alternatives[2].walk)
     assert chosen.model_us / chosen.us == pytest.approx(1.05, abs=1e-3)
+    walks.update({("along_n", 2): 1.03, ("along_m", 1): 1.01})
+    another = measuring.paired(case, choice)
+    assert another.kernel == best and another.walk == {**chosen.walk, "raster": "along_n", "group": 2}
+    assert another.us == pytest.approx(10 / 1.05 / 1.03, abs=1e-3)
+    assert another.model_us == pytest.approx(10, abs=1e-2), "it gains nothing on torch"
+    walks.clear()
     gains[found] = 1.06
     assert measuring.paired(case, choice) is choice, "the search was right"
     assert measuring.paired(Case(100, 100, 101), choice) is choice, "what is packed has no pairs"
