@@ -1,23 +1,26 @@
 """Measures which kernel is the fastest for well-known products: the table that ships with the library.
 
     python benchmarks/measure_choices.py [--again] [--only REGEX] [--part 0/1] [--seconds 1.5] [--pairs] [--total 280] [--json FILE]
+    python benchmarks/measure_choices.py --among TABLE... [--only REGEX] [--total 280] [--json FILE]
 
 Layers of the models of `bench --model` for some numbers of tokens, and the suites of shapes. Every problem goes through the
 tuner's search (hopper_gemm/search.py), whose rounds are sustained. Problems that the file has already are left as they are,
 but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--pairs` goes on
 with the best few, each alone with torch, and then the other walks of the best, for ten seconds more: at the power limit a
-kernel's rank depends on how hot the others run. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+kernel's rank depends on how hot the others run. `--among` searches nothing: where tables differ, what they say, what the file
+says and the model's own choice run beside torch, three times as long, and the best stays. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import json
 import random
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +31,7 @@ from hopper_gemm.bench.environment import environment
 from hopper_gemm.bench.operands import Operands
 from hopper_gemm.bench.suites import Case, load_model_layers, load_suite
 from hopper_gemm.device import card_of
-from hopper_gemm.plan import Request
+from hopper_gemm.plan import Request, make_plan
 from hopper_gemm.problem import DTYPES
 from hopper_gemm.registry import all_kernels, by_name
 from hopper_gemm.search import name_of, other_walks, search
@@ -40,6 +43,7 @@ MODELS = ("llama-3-8b", "llama-3-70b", "deepseek-v3")
 TOKENS = (16, 128, 512, 2048, 4096, 8192, 1, 64, 256, 1024, 32)
 SUITES = ("peers", "layouts", "types")
 PAIRED, PAIR_ROUNDS = 8, 12
+AMONG_ROUNDS = 36
 BETTER = 1.002  # another walk than the one before, by the noise of walks in the same rounds
 LARGEST_OUTPUT = 1 << 28  # elements: the heads of models at thousands of tokens are left to the model
 
@@ -51,15 +55,14 @@ def cases() -> list[Case]:
     return [c for c in dict.fromkeys(found) if c.m * c.n <= LARGEST_OUTPUT]
 
 
-def measured(case: Case, seconds: float) -> tuple[str, Choice]:
-    """The key of a problem in the table, and what was found."""
+def measured(case: Case, seconds: float) -> Choice:
+    """What the tuner's search finds for a problem."""
     one = Operands(case, seed=0, count=1)
     problem = case.problem()
     sets = Rotation(one.a[0], one.b[0], DTYPES[problem.output])
     built = [kernel for kernel in all_kernels() if kernel.compiled and kernel.automatic]
     watch = Stopwatch(sets, lambda text: print(f"  {text}", flush=True))
-    choice = search(problem, Request(), built, card_of(0), watch, seconds=seconds, can_run=sets.can_run)
-    return key_of(problem, "auto"), choice
+    return search(problem, Request(), built, card_of(0), watch, seconds=seconds, can_run=sets.can_run)
 
 
 def paired(case: Case, choice: Choice) -> Choice:
@@ -102,16 +105,46 @@ class Beside(NamedTuple):
     gain: float
 
 
-def beside_torch(sets: Operands, candidates: Mapping[str, Prediction]) -> dict[str, Beside]:
-    """All candidates in the same rounds as torch; one that fails or is wrong is left out."""
+def beside_torch(sets: Operands, candidates: Mapping[str, Prediction], rounds: int = PAIR_ROUNDS) -> dict[str, Beside]:
+    """All candidates in the same rounds as torch; one that fails or is wrong is left out. Not in the same order every time: an
+    order favours some places by up to a percent."""
     calls = {name: sets.kernel_call(p.kernel, p.walk) for name, p in candidates.items()}
     graphs = measure.capture({"torch": sets.torch_call, **calls}, sets.count, lambda who, e: print(f"  {who}: {e}"))
     graphs = {name: graph for name, graph in graphs.items() if name not in calls or sets.agrees(calls[name])}
-    times = measure.time_interleaved(graphs, PAIR_ROUNDS, order=random.Random(0))
+    times = measure.time_interleaved(graphs, rounds, order=random.Random(" ".join(graphs)))
     found = {name: Beside(times[name].us, times[name].ratio_to(times["torch"])) for name in times if name != "torch"}
     for name in candidates:
         print(f"  {name}: {'{:.2f} us, {:.4f} of torch'.format(*found[name]) if name in found else 'fails or is wrong'}")
     return found
+
+
+def among(case: Case, entries: Sequence[Mapping[str, Any]]) -> Choice | None:
+    """The best of what tables say of a problem and of the model's own choice, if that is more than one."""
+    problem, card = case.problem(), card_of(0)
+    if any(problem.packs):
+        return None
+    built = [kernel for kernel in all_kernels() if kernel.compiled and kernel.automatic]
+    own = make_plan(problem, Request(tuned=False, shipped=False), built, card).chosen
+    candidates = {name_of(own): own}
+    for entry in entries:
+        kernel = by_name()[entry["kernel"]]
+        found = predict(problem.for_output(kernel.output), kernel, card, load_model())
+        found = dataclasses.replace(found, walk=dataclasses.replace(found.walk, **entry["walk"]))
+        candidates[name_of(found)] = found
+    if len(candidates) == 1:
+        return None
+    times = beside_torch(Operands(case, seed=0), candidates, AMONG_ROUNDS)
+    best = max(times, key=lambda name: times[name].gain)
+    us, gain = times[best]
+    return Choice(
+        kernel=candidates[best].kernel.name,
+        walk=options_of(candidates[best].walk),
+        us=round(us, 3),
+        model_kernel=own.kernel.name,
+        model_us=round(us * gain / times[name_of(own)].gain, 3),
+        measured={},
+        date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+    )
 
 
 def kept(choice: Choice, commit: str) -> dict[str, Any]:
@@ -135,6 +168,7 @@ def main() -> None:
     parser.add_argument("--part", default="0/1", help="i/n")
     parser.add_argument("--seconds", type=float, default=1.5, help="of the search, for each problem")
     parser.add_argument("--pairs", action="store_true", help="the best few once more, each alone with torch")
+    parser.add_argument("--among", nargs="+", type=Path, default=[], metavar="TABLE", help="only decide between tables")
     parser.add_argument("--total", type=float, default=280, help="begin no problem after this many seconds")
     parser.add_argument("--json", type=Path, default=MEASURED)
     options = parser.parse_args()
@@ -145,20 +179,28 @@ def main() -> None:
         "gpu": card.name, "sm_count": card.sm_count, "command": "python benchmarks/measure_choices.py", "choices": table["choices"],
     }  # fmt: skip
     wanted = [c for c in cases() if re.search(options.only, str(c))]
-    todo = [c for c in wanted if options.again or key_of(c.problem(), "auto") not in table["choices"]][part::parts]
+    others = [json.loads(path.read_text()) for path in options.among]
+    todo = [c for c in wanted if options.again or others or key_of(c.problem(), "auto") not in table["choices"]][part::parts]
     for i, case in enumerate(todo):
         if time.monotonic() - begin > options.total:
             print(f"time is up: {len(todo) - i} of {len(todo)} problems are left out")
             break
         started = time.monotonic()
+        key = key_of(case.problem(), "auto")
         try:
-            key, choice = measured(case, options.seconds)
+            if options.among:
+                choice = among(case, [t["choices"][key] for t in (table, *others) if key in t["choices"]])
+            else:
+                choice = measured(case, options.seconds)
+            if choice and options.pairs:
+                choice = paired(case, choice)
         except Exception as error:  # one problem that fails must not take the rest along
             print(f"{case}: {type(error).__name__}: {str(error)[:300]}", flush=True)
             continue
         finally:
             torch.cuda.empty_cache()
-        choice = paired(case, choice) if options.pairs else choice
+        if not choice:
+            continue
         table["choices"][key] = kept(choice, str(about["commit"]))
         gain = choice.model_us / choice.us
         print(

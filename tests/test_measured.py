@@ -148,8 +148,9 @@ def test_a_problem_is_measured_and_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(measuring, "Operands", One)
     monkeypatch.setattr(measuring, "card_of", lambda index: CARD)
     monkeypatch.setattr(measuring, "all_kernels", lambda: [dataclasses.replace(k, compiled=True) for k in all_kernels()])
-    key, choice = measuring.measured(case, 0.1)
-    assert key == key_of(case.problem(), "auto") and choice.kernel == best and choice.us == 5.0
+    choice = measuring.measured(case, 0.1)
+    assert choice.kernel == best and choice.us == 5.0
+    key = key_of(case.problem(), "auto")
     table = {"gpu": CARD.name, "sm_count": 132, "choices": {key: measuring.kept(choice, "0123456789abcdef")}}
     file = tmp_path / "measured.json"
     file.write_text(measuring.text_of(table))
@@ -182,7 +183,8 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
 
     def timed(candidates, rounds, *, order):
         calls = {name: call for name, call in candidates.items() if name != "torch"}
-        assert len(candidates) == len(calls) + 1 and len({call[0] for call in calls.values()}) <= 1, "no two kernels beside torch"
+        assert len(candidates) == len(calls) + 1
+        assert rounds == measuring.AMONG_ROUNDS or len({call[0] for call in calls.values()}) <= 1, "no two kernels beside torch"
         times = {name: 10.0 / gains[call[0]] / walks.get(call[1:], 1.0) for name, call in calls.items()}
         return {name: measure.Timing((us,) * rounds) for name, us in {"torch": 10.0, **times}.items()}
 
@@ -190,6 +192,7 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
     monkeypatch.setattr(measuring, "card_of", lambda index: CARD)
     monkeypatch.setattr(measuring.measure, "capture", lambda calls, sets, failed: calls)
     monkeypatch.setattr(measuring.measure, "time_interleaved", timed)
+    monkeypatch.setattr(measuring, "all_kernels", lambda: [dataclasses.replace(k, compiled=True) for k in all_kernels()])
     choice = choice_of(plan.alternatives[0], model_kernel=model, measured={wrong: 8.0, best: 9.0})
     chosen = measuring.paired(case, choice)
     assert (chosen.kernel, chosen.us) == (best, round(10 / 1.05, 3)) and chosen.walk == options_of(plan.alternatives[2].walk)
@@ -203,3 +206,15 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
     gains[found] = 1.06
     assert measuring.paired(case, choice) is choice, "the search was right"
     assert measuring.paired(Case(100, 100, 101), choice) is choice, "what is packed has no pairs"
+
+    def entry(prediction, **walk):
+        return {"kernel": prediction.kernel.name, "walk": options_of(prediction.walk) | walk}
+
+    walks[("along_n", 1)] = 1.02
+    tables = [entry(plan.alternatives[1]), entry(plan.alternatives[2], raster="along_n", group=1), entry(plan.alternatives[0])]
+    gains[found] = 1.06
+    decided = measuring.among(case, tables)
+    assert (decided.kernel, decided.walk["group"], decided.model_kernel) == (best, 1, model), "1.05 x 1.02"
+    assert decided.us == pytest.approx(10 / 1.05 / 1.02, abs=1e-3) and decided.model_us == pytest.approx(10, abs=1e-2)
+    assert measuring.among(case, [entry(plan.chosen)]) is None, "nothing to decide"
+    assert measuring.among(Case(100, 100, 101), tables) is None
