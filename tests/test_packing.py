@@ -97,7 +97,7 @@ def test_tiles_have_the_more_rows_the_shorter_these_are(rows, columns):
 
 
 @pytest.mark.parametrize("bytes_of", DTYPES)
-@pytest.mark.parametrize(("rows", "columns", "offset"), [(1, 5, 1), (2, 3, 0), (40, 42, 3), (513, 13, 1), (70, 129, 7), (9, 257, 15)])
+@pytest.mark.parametrize(("rows", "columns", "offset"), [(1, 5, 1), (2, 3, 0), (40, 42, 3), (513, 13, 1), (70, 129, 7), (9, 257, 15), (3, 2049, 1)])
 def test_words_across_the_end_of_a_row_are_read_where_the_next_row_begins(rows, columns, offset, bytes_of):
     """Of dense rows; what lies before and behind the matrix is not read, and of the next row nothing gets into the padding."""
     dtype, pieces = DTYPES[bytes_of], -(-columns * bytes_of // 16)
@@ -114,6 +114,17 @@ def test_dense_rows_take_fewer_loads_than_those_with_gaps():
         return _C.copy_emulated([(ints(512, 42 + gap)[:, :42], target[:, :42], 48, 0)])["steps"]
 
     assert steps(0) < 0.95 * steps(1)
+
+
+def test_long_rows_are_copied_in_the_same_way_with_and_without_gaps():
+    """Cutting each piece at the end of its row costs more than it gains there."""
+
+    def steps(columns: int, gap: int) -> int:
+        source, target = ints(4, columns + gap, seed=1)[:, :columns], torch.zeros(4, 1288, dtype=BF16)
+        return _C.copy_emulated([(source, target[:, :columns], columns // 8 * 8 + 8, 0)])["steps"]
+
+    assert steps(1025, 0) == steps(1025, 8)
+    assert steps(1021, 0) < steps(1021, 8)
 
 
 def test_short_rows_take_as_few_threads_as_they_need():

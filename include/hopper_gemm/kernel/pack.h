@@ -6,8 +6,8 @@
 //   staged   source and target are contiguous in different dimensions: lanes run along the rows on one side and along
 //            the columns on the other, with the tile in shared memory between them.
 //
-// Nothing outside the operand is read: words across the end of a row are read by elements, but for copies of adjacent rows
-// (staged ones took 1-10% longer so: benchmarks/results/pack_words.json). Every path moves bits only, but for float32
+// Nothing outside the operand is read: words across the end of a row are read by elements, but where rows are short and adjacent
+// (PackJob::across). Every path moves bits only, but for float32
 // operands that are split in two tf32 parts (PackSplit).
 #pragma once
 #include <bit>
@@ -117,8 +117,8 @@ struct Packer {
     return packer;
   }
 
-  // Starts the loads of a piece; nothing waits for them here, so that those of the next piece can follow. kAcross: words may
-  // reach into the rows before and behind where these are adjacent.
+  // Starts the loads of a piece; nothing waits for them here, so that those of the next piece can follow. kAcross: the rows are
+  // adjacent, and words may reach into those before and behind.
   template <bool kAcross>
   HG_DEVICE Fetched<kAcross> fetch(PackPlace place) const {
     const int64_t row = first_row + place.row, column = first_column + place.piece * kColumns;
@@ -129,9 +129,8 @@ struct Packer {
     const uint32_t misfit = reinterpret_cast<uintptr_t>(from) % kPieceBytes;
     const Element* aligned = from - misfit / kBytes;
     const Element* end = aligned + (misfit == 0 ? 1 : 2) * kColumns;
-    const bool across = kAcross && job.from.row_stride == job.columns;
-    const Element* first = across ? source : begin;
-    const Element* last = across ? source + job.rows * job.columns : begin + job.columns;
+    const Element* first = kAcross ? source : begin;
+    const Element* last = kAcross ? source + job.rows * job.columns : begin + job.columns;
     if (job.from.column_stride == 1 && aligned >= first && end <= last) {
       const auto* words = reinterpret_cast<const arch::Piece*>(aligned);
       fetched.low = arch::load_global(words);
@@ -191,14 +190,14 @@ struct Packer {
   // Where a staged piece lies: 8 lanes along either dimension meet all 32 banks.
   HG_DEVICE static int slot(PackPlace place) { return place.row * kStagedTile.pieces + (place.piece ^ place.row % 8); }
 
-  template <bool kStaged>
+  template <bool kStaged, bool kAcross>
   HG_DEVICE void run() const {
     constexpr int each = kTilePieces / kPackThreads;
     const int thread = static_cast<int>(arch::thread_index());
-    Fetched<!kStaged> fetched[each];
+    Fetched<kAcross> fetched[each];
     arch::Piece pieces[each];
     HG_UNROLL for (int i = 0; i < each; ++i)
-      fetched[i] = fetch<!kStaged>(place<kStaged>(i * kPackThreads + thread, job.gathers));
+      fetched[i] = fetch<kAcross>(place<kStaged>(i * kPackThreads + thread, job.gathers));
     HG_UNROLL for (int i = 0; i < each; ++i)
       pieces[i] = fetched[i].piece();
     if constexpr (kStaged) {
@@ -223,9 +222,11 @@ pack_kernel(HG_PARAM(PackParams) params) {
   const auto packer = Packer<kBytes>::make(job, first ? block : block - of_first);
   arch::wait_for_previous_grid();  // nothing above touches global memory
   if (job.staged) {
-    packer.template run<true>();
+    packer.template run<true, false>();
+  } else if (job.across) {
+    packer.template run<false, true>();
   } else {
-    packer.template run<false>();
+    packer.template run<false, false>();
   }
   arch::allow_next_grid();
 }
