@@ -107,7 +107,7 @@ class Beside(NamedTuple):
 
 def beside_torch(sets: Operands, candidates: Mapping[str, Prediction], rounds: int = PAIR_ROUNDS) -> dict[str, Beside]:
     """All candidates in the same rounds as torch; one that fails or is wrong is left out. Not in the same order every time: an
-    order favours some places by up to a percent."""
+    order favours some places by a percent or two (docs/notes/limits.md)."""
     calls = {name: sets.kernel_call(p.kernel, p.walk) for name, p in candidates.items()}
     graphs = measure.capture({"torch": sets.torch_call, **calls}, sets.count, lambda who, e: print(f"  {who}: {e}"))
     graphs = {name: graph for name, graph in graphs.items() if name not in calls or sets.agrees(calls[name])}

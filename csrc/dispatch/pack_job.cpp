@@ -56,10 +56,9 @@ PackJob job_of(Copy c) {
   };
   job.gathers = rows_are_near(job.from);
   job.staged = job.gathers != rows_are_near(job.to);
-  const int64_t row_bytes = job.columns * c.element_bytes;
-  const bool ends_within_words = row_bytes % kPieceBytes != 0 || reinterpret_cast<uintptr_t>(job.source) % kPieceBytes != 0;
-  job.across = !job.staged && job.from.column_stride == 1 && job.from.row_stride == job.columns && ends_within_words &&
-               row_bytes <= kAcrossPieces * kPieceBytes;
+  const bool ends_within_words =
+      (reinterpret_cast<uintptr_t>(job.source) | static_cast<uintptr_t>(job.columns * c.element_bytes)) % kPieceBytes != 0;
+  job.across = !job.staged && job.from.column_stride == 1 && job.from.row_stride == job.columns && ends_within_words;
   if (job.rows > 0 && job.padded_columns > 0) {
     // No fewer than a tile of any shape gives (core/pack_params.h).
     int64_t tiles =

@@ -22,11 +22,6 @@ constexpr int kStagedPiecesLog2 = 3, kLongestPiecesLog2 = 5;
 constexpr PackTile pack_tile(int pieces_log2) { return {kTilePieces >> pieces_log2, 1 << pieces_log2}; }
 constexpr PackTile kStagedTile = pack_tile(kStagedPiecesLog2);
 
-// Of longer rows, in pieces, fewer than one warp in four meets an end, and cutting every piece at the end of its row costs more
-// than reading those ends by elements. Staged copies, whose lanes meet the ends together, lose with rows of any length
-// (benchmarks/results/pack_words.json).
-constexpr int kAcrossPieces = 128;
-
 // One side of a copy, in elements.
 struct PackSide {
   int64_t row_stride, column_stride;
@@ -49,7 +44,7 @@ struct PackJob {
   int tiles, row_tiles, column_tiles;  // in all; of one matrix
   int pieces_log2;                     // of a tile's rows
   bool staged;
-  bool across;      // words across the ends of rows are read whole: the rows are adjacent, and short
+  bool across;      // the rows are adjacent, and words across their ends are read whole
   bool gathers;     // staged: lanes run along the source's rows, else along the target's
   PackSplit split;  // segments of padded_columns each
 };

@@ -6,8 +6,8 @@
 //   staged   source and target are contiguous in different dimensions: lanes run along the rows on one side and along
 //            the columns on the other, with the tile in shared memory between them.
 //
-// Nothing outside the operand is read: words across the end of a row are read by elements, but where rows are short and adjacent
-// (PackJob::across). Every path moves bits only, but for float32
+// Nothing outside the operand is read: words across the end of a row are read by elements, but for copies of adjacent rows
+// (PackJob::across; staged ones took 1-10% longer so: benchmarks/results/pack_words.json). Every path moves bits only, but for float32
 // operands that are split in two tf32 parts (PackSplit).
 #pragma once
 #include <bit>
