@@ -69,6 +69,8 @@ def test_what_the_page_says_is_missed_is_what_the_records_say():
         of = {s["set"]: f"{s['mean']:.4f}" for s in run["sets"]}
         assert f"large {of['large']} and peers {of['peers']}" in page
     types = {s["set"]: s for s in recorded["suite_types"]["sets"]}
+    first = next(run for run in recorded["suite_runs"]["runs"] if run["suite"] == "types")
+    assert f"had fp8 with {next(s['mean'] for s in first['sets'] if s['set'] == 'fp8'):.4f} (`suite_runs.json`)" in page
     large = types.pop("large")  # of bf16, for which suite.json counts
     assert large["shapes"] == 2
     assert all(s["ok"] for s in types.values()) and f"None is missed: fp8 with {types['fp8']['mean']:.4f}." in page
