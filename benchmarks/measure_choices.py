@@ -8,7 +8,8 @@ tuner's search (hopper_gemm/search.py), whose rounds are sustained. Problems tha
 but for `--again`. `--only` takes a regular expression that a case must match ("4096x2112x7168 bf16 t"). `--pairs` goes on
 with the best few, each alone with torch, and then the other walks of the best, for ten seconds more: at the power limit a
 kernel's rank depends on how hot the others run. `--among` searches nothing: where tables differ, what they say, what the file
-says and the model's own choice run beside torch, three times as long, and the best stays. `--part i/n` takes every n-th problem from the i-th on, for several GPUs at once.
+says and the model's own choice run beside torch, three times as long, and the best stays. `--part i/n` takes every n-th
+problem from the i-th on, for several GPUs at once.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from hopper_gemm.bench.operands import Operands
 from hopper_gemm.bench.suites import Case, load_model_layers, load_suite
 from hopper_gemm.device import card_of
 from hopper_gemm.plan import Request, make_plan
-from hopper_gemm.problem import DTYPES
+from hopper_gemm.problem import DTYPES, Problem
 from hopper_gemm.registry import all_kernels, by_name
 from hopper_gemm.search import name_of, other_walks, search
 from hopper_gemm.selector import Prediction, load_model, predict
@@ -44,7 +45,7 @@ TOKENS = (16, 128, 512, 2048, 4096, 8192, 1, 64, 256, 1024, 32)
 SUITES = ("peers", "layouts", "types")
 PAIRED, PAIR_ROUNDS = 8, 12
 AMONG_ROUNDS = 36
-BETTER = 1.002  # another walk than the one before, by the noise of walks in the same rounds
+BETTER = 1.002  # what another has to gain, for the noise
 LARGEST_OUTPUT = 1 << 28  # elements: the heads of models at thousands of tokens are left to the model
 
 
@@ -66,36 +67,42 @@ def measured(case: Case, seconds: float) -> Choice:
 
 
 def paired(case: Case, choice: Choice) -> Choice:
-    """The best kernels of a search, each in rounds with torch alone: the one that gains most on it, with the walk that the search
-    found if it is the search's own, else with the model's. Its other walks follow, all with torch in the same rounds: they run
-    about as hot. The time of the model's kernel is scaled by what each gains."""
+    """The best kernels of a search, each in rounds with torch alone, by the model's walks and the search's: the one that gains
+    most on it. Its other walks follow, all with torch in the same rounds: they run about as hot. The time of the model's choice
+    is scaled by what each gains."""
     sets, problem = Operands(case, seed=0), case.problem()
     if any(problem.packs):
         return choice
     names = list(dict.fromkeys([choice.kernel, choice.model_kernel, *choice.measured]))[:PAIRED]
-    tried: dict[str, Prediction] = {}
+    by_model = {name: predicted(problem, name) for name in names}
+    searched, own = name_of(walking(by_model[choice.kernel], choice.walk)), name_of(by_model[choice.model_kernel])
+    tried = {name_of(p): p for p in (walking(by_model[choice.kernel], choice.walk), *by_model.values())}
     found: dict[str, Beside] = {}
-    for name in names:
-        kernel = by_name()[name]
-        tried[name] = predict(problem.for_output(kernel.output), kernel, card_of(0), load_model())
-        if name == choice.kernel:
-            tried[name] = dataclasses.replace(tried[name], walk=dataclasses.replace(tried[name].walk, **choice.walk))
-        found |= beside_torch(sets, {name: tried[name]})
-    best = max(found, key=lambda name: found[name].gain, default="")
-    if choice.model_kernel not in found:
+    for name, prediction in tried.items():
+        found |= beside_torch(sets, {name: prediction})
+    if own not in found:
         return choice
-    first = name_of(tried[best])
-    walks = {first: tried[best], **dict(other_walks(tried[best], card_of(0)))}
+    first = max(found, key=lambda name: found[name].gain)
+    of_model = by_model[tried[first].kernel.name]
+    walks = {first: tried[first], name_of(of_model): of_model, **dict(other_walks(of_model, card_of(0)))}
     of_walks = beside_torch(sets, walks)
-    last = max(of_walks, key=lambda name: of_walks[name].gain)
-    if of_walks[last].gain < BETTER * of_walks[first].gain:
-        last = first
-    if best == choice.kernel and last == first:
+    last = best_of(of_walks, first)
+    if last == searched:
         return choice
-    us, gain = of_walks[last].us, of_walks[last].gain / of_walks[first].gain * found[best].gain / found[choice.model_kernel].gain
-    return dataclasses.replace(
-        choice, kernel=best, walk=options_of(walks[last].walk), us=round(us, 3), model_us=round(us * gain, 3)
-    )
+    us, gain = of_walks[last].us, of_walks[last].gain / of_walks[first].gain * found[first].gain / found[own].gain
+    kernel, walk = walks[last].kernel.name, options_of(walks[last].walk)
+    return dataclasses.replace(choice, kernel=kernel, walk=walk, us=round(us, 3), model_us=round(us * gain, 3))
+
+
+def predicted(problem: Problem, name: str) -> Prediction:
+    """A kernel with the model's walk."""
+    kernel = by_name()[name]
+    return predict(problem.for_output(kernel.output), kernel, card_of(0), load_model())
+
+
+def walking(prediction: Prediction, options: Mapping[str, Any]) -> Prediction:
+    """The same with the walk of a table."""
+    return dataclasses.replace(prediction, walk=dataclasses.replace(prediction.walk, **options))
 
 
 class Beside(NamedTuple):
@@ -106,35 +113,37 @@ class Beside(NamedTuple):
 
 
 def beside_torch(sets: Operands, candidates: Mapping[str, Prediction], rounds: int = PAIR_ROUNDS) -> dict[str, Beside]:
-    """All candidates in the same rounds as torch; one that fails or is wrong is left out. Not in the same order every time: an
-    order favours some places by a percent or two (docs/notes/limits.md)."""
+    """All candidates in the same rounds as torch; one that fails or is wrong is left out. The order of rounds is another every
+    time: an order favours some places by a percent or two (docs/notes/limits.md)."""
     calls = {name: sets.kernel_call(p.kernel, p.walk) for name, p in candidates.items()}
     graphs = measure.capture({"torch": sets.torch_call, **calls}, sets.count, lambda who, e: print(f"  {who}: {e}"))
     graphs = {name: graph for name, graph in graphs.items() if name not in calls or sets.agrees(calls[name])}
-    times = measure.time_interleaved(graphs, rounds, order=random.Random(" ".join(graphs)))
+    times = measure.time_interleaved(graphs, rounds, order=random.Random())
     found = {name: Beside(times[name].us, times[name].ratio_to(times["torch"])) for name in times if name != "torch"}
     for name in candidates:
         print(f"  {name}: {'{:.2f} us, {:.4f} of torch'.format(*found[name]) if name in found else 'fails or is wrong'}")
     return found
 
 
+def best_of(times: Mapping[str, Beside], first: str) -> str:
+    """The name that gains most on torch; `first` unless another is better than by the noise."""
+    best = max(times, key=lambda name: times[name].gain)
+    return first if first in times and times[best].gain < BETTER * times[first].gain else best
+
+
 def among(case: Case, entries: Sequence[Mapping[str, Any]]) -> Choice | None:
-    """The best of what tables say of a problem and of the model's own choice, if that is more than one."""
+    """The best of what tables say of a problem and of the model's own choice, None if these agree or cannot be compared. The
+    first entry stays unless another is better than by the noise."""
     problem, card = case.problem(), card_of(0)
-    if any(problem.packs):
-        return None
     built = [kernel for kernel in all_kernels() if kernel.compiled and kernel.automatic]
     own = make_plan(problem, Request(tuned=False, shipped=False), built, card).chosen
-    candidates = {name_of(own): own}
-    for entry in entries:
-        kernel = by_name()[entry["kernel"]]
-        found = predict(problem.for_output(kernel.output), kernel, card, load_model())
-        found = dataclasses.replace(found, walk=dataclasses.replace(found.walk, **entry["walk"]))
-        candidates[name_of(found)] = found
-    if len(candidates) == 1:
+    candidates = {name_of(p): p for p in (*(walking(predicted(problem, e["kernel"]), e["walk"]) for e in entries), own)}
+    if any(problem.packs) or len(candidates) == 1:
         return None
     times = beside_torch(Operands(case, seed=0), candidates, AMONG_ROUNDS)
-    best = max(times, key=lambda name: times[name].gain)
+    if name_of(own) not in times:
+        return None
+    best = best_of(times, next(iter(candidates)))
     us, gain = times[best]
     return Choice(
         kernel=candidates[best].kernel.name,
@@ -187,6 +196,7 @@ def main() -> None:
             break
         started = time.monotonic()
         key = key_of(case.problem(), "auto")
+        choice = None
         try:
             if options.among:
                 choice = among(case, [t["choices"][key] for t in (table, *others) if key in t["choices"]])
@@ -194,11 +204,9 @@ def main() -> None:
                 choice = measured(case, options.seconds)
             if choice and options.pairs:
                 choice = paired(case, choice)
-        except Exception as error:  # one problem that fails must not take the rest along
+        except Exception as error:  # one problem that fails must not take the rest along, nor its pairs what the search found
             print(f"{case}: {type(error).__name__}: {str(error)[:300]}", flush=True)
-            continue
-        finally:
-            torch.cuda.empty_cache()
+        torch.cuda.empty_cache()
         if not choice:
             continue
         table["choices"][key] = kept(choice, str(about["commit"]))

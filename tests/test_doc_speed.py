@@ -56,7 +56,7 @@ def test_what_the_page_says_is_missed_is_what_the_records_say():
     """These sentences are written by hand beside the rendered tables."""
     root = Path(__file__).resolve().parents[1]
     page = (root / "docs" / "performance.md").read_text(encoding="utf-8")
-    recorded = {name: json.loads((root / "benchmarks" / "results" / f"{name}.json").read_text()) for name in ("any_problem", "suite", "suite_runs", "suite_types")}
+    recorded = {name: json.loads((root / "benchmarks" / "results" / f"{name}.json").read_text()) for name in ("any_problem", "ceiling", "suite", "suite_runs", "suite_types")}
     assert all(row["ok"] for row in recorded["any_problem"]["rows"]) and "All of those limits are met." in page
     sets = {s["set"]: s for s in recorded["suite"]["sets"]}
     least = next(row for row in recorded["suite"]["rows"] if row["ratio"] == sets["large"]["least"])
@@ -64,14 +64,20 @@ def test_what_the_page_says_is_missed_is_what_the_records_say():
     assert all(s["ok"] for s in sets.values()) and told.format(sets["large"]["mean"], sets["peers"]["mean"], **least) in page
     assert "--rounds 24" in recorded["suite"]["command"]
     *before, last = (run for run in recorded["suite_runs"]["runs"] if run["suite"] == "peers")
-    assert last["sets"] == [{name: s[name] for name in last["sets"][0]} for s in recorded["suite"]["sets"]]
-    for run in before:
-        of = {s["set"]: f"{s['mean']:.4f}" for s in run["sets"]}
-        assert f"large {of['large']} and peers {of['peers']}" in page
+    assert [(s["mean"], s["least"]) for s in last["sets"]] == [(s["mean"], s["least"]) for s in recorded["suite"]["sets"]]
+    runs = [{s["set"]: s for s in run["sets"]} for run in before]
+    assert ", ".join(f"large {of['large']['mean']:.4f} and peers {of['peers']['mean']:.4f}" for of in runs) in page
+    assert {of["large"]["of"] for of in runs} == {"4096x2112x7168"} and {run["rounds"] for run in before} == {12}
+    assert "in each, with " + ", ".join(f"{of['large']['least']:.3f}" for of in runs) + " (`suite_runs.json`)" in page
     types = {s["set"]: s for s in recorded["suite_types"]["sets"]}
-    first = next(run for run in recorded["suite_runs"]["runs"] if run["suite"] == "types")
-    assert f"had fp8 with {next(s['mean'] for s in first['sets'] if s['set'] == 'fp8'):.4f} (`suite_runs.json`)" in page
+    *_, other, last = (run for run in recorded["suite_runs"]["runs"] if run["suite"] == "types")
+    assert [s["mean"] for s in last["sets"]] == [s["mean"] for s in recorded["suite_types"]["sets"]]
+    assert f"had fp8 with {next(s['mean'] for s in other['sets'] if s['set'] == 'fp8'):.4f} (`suite_runs.json`)" in page
     large = types.pop("large")  # of bf16, for which suite.json counts
     assert large["shapes"] == 2
     assert all(s["ok"] for s in types.values()) and f"None is missed: fp8 with {types['fp8']['mean']:.4f}." in page
     assert f"Its two large bf16 products have {large['mean']:.3f}" in page
+    [top] = recorded["ceiling"]["rows"]
+    of = top["tflops"]
+    told = f"({of['ours']:.0f} against {of['ceiling']:.0f} TFLOP/s, {top['of_ceiling']:.3f} in the median of the rounds; torch {top['torch_of_ceiling']:.3f};"
+    assert top["ok"] and told in page

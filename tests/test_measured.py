@@ -216,5 +216,8 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
     decided = measuring.among(case, tables)
     assert (decided.kernel, decided.walk["group"], decided.model_kernel) == (best, 1, model), "1.05 x 1.02"
     assert decided.us == pytest.approx(10 / 1.05 / 1.02, abs=1e-3) and decided.model_us == pytest.approx(10, abs=1e-2)
+    gains[best] = 1.0605 / 1.02
+    first = measuring.among(case, [entry(plan.alternatives[0]), *tables])
+    assert first.kernel == found, "not for 0.05%"
     assert measuring.among(case, [entry(plan.chosen)]) is None, "nothing to decide"
     assert measuring.among(Case(100, 100, 101), tables) is None

@@ -7,8 +7,8 @@
 //            the columns on the other, with the tile in shared memory between them.
 //
 // Nothing outside the operand is read: words across the end of a row are read by elements, but for copies of adjacent rows
-// (PackJob::across; staged ones took 1-10% longer so: benchmarks/results/pack_words.json). Every path moves bits only, but for float32
-// operands that are split in two tf32 parts (PackSplit).
+// (PackJob::across; staged ones took 1-10% longer so: benchmarks/results/pack_words.json). Every path moves bits only, but for
+// float32 operands that are split in two tf32 parts (PackSplit).
 #pragma once
 #include <bit>
 
