@@ -34,7 +34,7 @@ from hopper_gemm.bench.suites import Case, load_model_layers, load_suite
 from hopper_gemm.device import card_of
 from hopper_gemm.plan import Request, make_plan
 from hopper_gemm.problem import DTYPES, Problem
-from hopper_gemm.registry import all_kernels, by_name
+from hopper_gemm.registry import Kernel, all_kernels, by_name
 from hopper_gemm.search import name_of, other_walks, search
 from hopper_gemm.selector import Prediction, load_model, predict
 from hopper_gemm.tuned import MEASURED, Choice, key_of, options_of
@@ -56,14 +56,18 @@ def cases() -> list[Case]:
     return [c for c in dict.fromkeys(found) if c.m * c.n <= LARGEST_OUTPUT]
 
 
+def built() -> list[Kernel]:
+    """The kernels that may be chosen."""
+    return [kernel for kernel in all_kernels() if kernel.compiled and kernel.automatic]
+
+
 def measured(case: Case, seconds: float) -> Choice:
     """What the tuner's search finds for a problem."""
     one = Operands(case, seed=0, count=1)
     problem = case.problem()
     sets = Rotation(one.a[0], one.b[0], DTYPES[problem.output])
-    built = [kernel for kernel in all_kernels() if kernel.compiled and kernel.automatic]
     watch = Stopwatch(sets, lambda text: print(f"  {text}", flush=True))
-    return search(problem, Request(), built, card_of(0), watch, seconds=seconds, can_run=sets.can_run)
+    return search(problem, Request(), built(), card_of(0), watch, seconds=seconds, can_run=sets.can_run)
 
 
 def paired(case: Case, choice: Choice) -> Choice:
@@ -75,21 +79,21 @@ def paired(case: Case, choice: Choice) -> Choice:
         return choice
     names = list(dict.fromkeys([choice.kernel, choice.model_kernel, *choice.measured]))[:PAIRED]
     by_model = {name: predicted(problem, name) for name in names}
-    searched, own = name_of(walking(by_model[choice.kernel], choice.walk)), name_of(by_model[choice.model_kernel])
-    tried = {name_of(p): p for p in (walking(by_model[choice.kernel], choice.walk), *by_model.values())}
+    own, searched = by_model[choice.model_kernel], walking(by_model[choice.kernel], choice.walk)
+    tried = {name_of(p): p for p in (searched, *by_model.values())}
     found: dict[str, Beside] = {}
     for name, prediction in tried.items():
         found |= beside_torch(sets, {name: prediction})
-    if own not in found:
+    if name_of(own) not in found:
         return choice
     first = max(found, key=lambda name: found[name].gain)
     of_model = by_model[tried[first].kernel.name]
     walks = {first: tried[first], name_of(of_model): of_model, **dict(other_walks(of_model, card_of(0)))}
     of_walks = beside_torch(sets, walks)
     last = best_of(of_walks, first)
-    if last == searched:
+    if last == name_of(searched):
         return choice
-    us, gain = of_walks[last].us, of_walks[last].gain / of_walks[first].gain * found[first].gain / found[own].gain
+    us, gain = of_walks[last].us, of_walks[last].gain / of_walks[first].gain * found[first].gain / found[name_of(own)].gain
     kernel, walk = walks[last].kernel.name, options_of(walks[last].walk)
     return dataclasses.replace(choice, kernel=kernel, walk=walk, us=round(us, 3), model_us=round(us * gain, 3))
 
@@ -134,9 +138,8 @@ def best_of(times: Mapping[str, Beside], first: str) -> str:
 def among(case: Case, entries: Sequence[Mapping[str, Any]]) -> Choice | None:
     """The best of what tables say of a problem and of the model's own choice, None if these agree or cannot be compared. The
     first entry stays unless another is better than by the noise."""
-    problem, card = case.problem(), card_of(0)
-    built = [kernel for kernel in all_kernels() if kernel.compiled and kernel.automatic]
-    own = make_plan(problem, Request(tuned=False, shipped=False), built, card).chosen
+    problem = case.problem()
+    own = make_plan(problem, Request(tuned=False, shipped=False), built(), card_of(0)).chosen
     candidates = {name_of(p): p for p in (*(walking(predicted(problem, e["kernel"]), e["walk"]) for e in entries), own)}
     if any(problem.packs) or len(candidates) == 1:
         return None

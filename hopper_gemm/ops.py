@@ -84,6 +84,8 @@ def matmul(
         deterministic: the kernel does not depend on what `tune` found here. (Every call repeats its bits anyhow.)
         batch_invariant: the bits of a row do not depend on the other rows or how many there are: one kernel for all M. A
             column-major `out` of one row cannot be told from a row-major one, so one row alone may have other bits there.
+            That kernel may be another for an `a` that has to be packed (its address off 16 bytes, say) than for one that
+            is read in place.
         static_b: a promise that no work which may still be running on this stream writes `b`: weights. The kernel may then
             load it before the kernel before has ended. If the promise is broken, the result is wrong.
         alpha, beta: Python numbers. With beta = 0 `c` is not read, so that a NaN in it does not matter.

@@ -167,7 +167,7 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
     plan = plan_of(case.problem(), Request(shipped=False))
     model, found, wrong, best = (p.kernel.name for p in (plan.chosen, *plan.alternatives[:3]))
     gains = {model: 1.0, found: 1.02, wrong: 2.0, best: 1.05}
-    walks = {}
+    walks, orders = {}, []
 
     class Sets:
         count, torch_call = 1, staticmethod(lambda i: None)
@@ -182,6 +182,7 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
             return call[0] != wrong
 
     def timed(candidates, rounds, *, order):
+        orders.append(order.random())
         calls = {name: call for name, call in candidates.items() if name != "torch"}
         assert len(candidates) == len(calls) + 1
         assert rounds == measuring.AMONG_ROUNDS or len({call[0] for call in calls.values()}) <= 1, "no two kernels beside torch"
@@ -221,3 +222,33 @@ def test_pairs_with_torch_decide_between_the_best(monkeypatch):
     assert first.kernel == found, "not for 0.05%"
     assert measuring.among(case, [entry(plan.chosen)]) is None, "nothing to decide"
     assert measuring.among(Case(100, 100, 101), tables) is None
+    assert len(set(orders)) == len(orders) > 10, "an order of rounds favours places: not the same one twice"
+
+
+def test_a_comparison_that_fails_leaves_what_was_found(monkeypatch, tmp_path):
+    measuring, file = program(), tmp_path / "table.json"
+    one, other = (c for c in program().cases()[:2])
+    plans = {case: plan_of(case.problem(), Request(shipped=False)) for case in (one, other)}
+
+    def refuse(*arguments):
+        raise RuntimeError("out of memory")
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["measure_choices.py", "--json", str(file), "--only", f"^({one}|{other})$", *arguments])
+        measuring.main()
+        return {case: json.loads(file.read_text())["choices"].get(key_of(case.problem(), "auto")) for case in plans}
+
+    monkeypatch.setattr(measuring, "environment", lambda mode: {"commit": "0" * 40})
+    monkeypatch.setattr(measuring, "card_of", lambda index: CARD)
+    monkeypatch.setattr(measuring, "measured", lambda case, seconds: choice_of(plans[case].chosen) if case == one else refuse())
+    monkeypatch.setattr(measuring, "paired", refuse)
+    found = run("--pairs")
+    assert found[one]["kernel"] == plans[one].kernel.name and found[other] is None
+
+    nominated = tmp_path / "nominated.json"
+    entries = {key_of(case.problem(), "auto"): measuring.kept(choice_of(plans[case].alternatives[0]), "1") for case in plans}
+    nominated.write_text(json.dumps({"choices": entries}))
+    seen = []
+    monkeypatch.setattr(measuring, "among", lambda case, tables: seen.append([t["kernel"] for t in tables]) if case == one else refuse())
+    assert run("--among", str(nominated)) == found, "nothing was decided"
+    assert seen == [[plans[one].kernel.name, plans[one].alternatives[0].kernel.name]], "the file's own first"
